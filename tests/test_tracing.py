@@ -6,7 +6,7 @@ import doctest
 import time
 from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -90,6 +90,40 @@ def test_results_may_stand_in_containers() -> None:
     for n in (3, 8):
         assert_same(traced(image(n, 2)), ends(image(n, 2)))
     assert kept(traced) == 1
+
+
+def test_named_tuples_of_nothing_but_fields_are_looked_into() -> None:
+    """Of others, methods may read whatever they like."""
+    State = namedtuple("State", "u v")
+
+    class Growing(NamedTuple):
+        """A method of its own."""
+
+        u: Any
+        rate: float
+
+        def grown(self) -> Any:
+            """By a global."""
+            return self.u * self.rate * FACTOR
+
+    def step(state: Any, dt: float) -> Any:
+        return State(state.u + dt * state.v, state.v - dt * state.u)
+
+    traced = jit(step)
+    for n, dt in [(4, 0.5), (9, 0.25), (3, 1.5)]:
+        given = State(image(n, 3), image(n, 3) * 2)
+        assert_same(traced(given, dt), step(given, dt))
+        assert_same(traced(state=given, dt=dt), step(given, dt))
+    assert kept(traced) == 2
+    assert "good where state_v.shape[0] == state_u.shape[0]" in traced.explain(given, 0.5)
+    growing = jit(lambda state, x: state.grown() + x)
+    for k in range(3):
+        globals()["FACTOR"] = k
+        assert_same(growing(Growing(image(4, 3), 2.0), image(4, 3)), image(4, 3) * 2.0 * k + image(4, 3))
+    assert kept(growing) == 0
+
+
+FACTOR = 1
 
 
 def test_results_that_are_arguments_are_the_arguments_or_views_of_them() -> None:

@@ -113,10 +113,28 @@ pickled by its name, as functions are, for `joblib` and other processes.
 A trace is made again for other ranks, dtypes and other arguments, and whenever a global, closure or default that the
 function reads has changed; numbers among the arguments need no new pipeline. Of sizes it keeps what was asked (`if
 len(x) > 3`, `range(n)`, one element against many, slices that reach beyond the end): calls that would answer
-otherwise get a trace of their own, as does each shape of arrays of more than eight axes. What cannot be watched
-(objects of classes of your own, such as the `self` of a method, and the classes themselves) makes it trace at each
-call; the pipeline is then found again by its structure. Where each call makes a trace, also for floats that change,
-the function is called as it is once, and stays so where that is faster.
+otherwise get a trace of their own, as does each shape of arrays of more than eight axes.
+
+Python floats among the arguments are told at each call: what the function computes of them, by arithmetic or functions
+of `math`, is computed anew, and one trace serves all of them. Of these, too, it keeps what was asked (`if amount > 1`,
+`int(radius)`); and where something else than arithmetic takes a float, its value (the `sigma` of a filter, a text,
+`np.sqrt(amount)`, a library):
+
+```python
+>>> for amount in (0.25, 1.5, 3.75):
+...     sharp = sharpen(photo, amount)
+>>> @sl.jit(smallest=0)
+... def brighten(image, gain):
+...     return image * gain if gain > 1 else image
+>>> print(brighten.explain(photo, 1.5))  # doctest: +ELLIPSIS
+brighten is traced: 1 operations: multiply
+good where (gain > 1) is True, asked in ...
+
+```
+
+What cannot be watched (objects of classes of your own, such as the `self` of a method, and the classes themselves; not
+named tuples that are nothing but fields) makes it trace at each call; the pipeline is then found again by its
+structure. Where each call makes a trace, the function is called as it is once, and stays so where that is faster.
 
 The function runs once for each call that traces it, and not at all for others. So a function that sets something
 (`self.count += 1`, `global last`, `nonlocal`), as its code or that of functions that it calls says, is called as it

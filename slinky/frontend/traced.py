@@ -113,7 +113,7 @@ class Traced:
         self._owners: dict[Any, Cell] = {}
         found = self._outputs(result, arguments)
         self.result = with_leaves(result, lambda leaf: self._leaf(leaf, found, arguments))
-        leaves = [leaf for _, leaf in leaves_of(_plain(self.result))]
+        leaves = [leaf for _, leaf in leaves_of(self.result)]
         self._apart = tuple(leaf for leaf in leaves if isinstance(leaf, _Argument) and leaf.is_apart)
         writes = self._writes(arguments)
         self.nodes, self.outputs = graph_of(self.outputs)
@@ -179,7 +179,7 @@ class Traced:
     def _outputs(self, result: Any, arguments: Arguments) -> dict[Any, int]:
         """Which arrays are computed: all of a result where one of its views sees all, else what each of them sees."""
         views: dict[Any, list[View]] = {}
-        for _, leaf in leaves_of(_plain(result)):
+        for _, leaf in leaves_of(result):
             if type(leaf) is LazyArray and not _is_argument(leaf, arguments):
                 views.setdefault(leaf._view.result, []).append(leaf._view)
         found: dict[Any, int] = {}
@@ -235,7 +235,7 @@ class Traced:
         the order of the arguments' and forwards, and with the values that the function gives of containers."""
         if self.trace.reasons or self.trace.fences or self.trace.asked_for_class:
             return False
-        results = [leaf.view for _, leaf in leaves_of(_plain(self.result)) if isinstance(leaf, (_Argument, _Output))]
+        results = [leaf.view for _, leaf in leaves_of(self.result) if isinstance(leaf, (_Argument, _Output))]
         views = [*self.outputs, *results, *(view for node in self.nodes for view in node.operands)]
         given = {node.results[0] for node, number in self._numbers.items() if number in labelled}
         return (
@@ -289,17 +289,6 @@ class Traced:
 
 def _is_argument(array: LazyArray, arguments: Arguments) -> bool:
     return array._cell in arguments.donated or array._view.result.node in arguments.numbers
-
-
-def _plain(tree: Any) -> Any:
-    """A tree without named tuples, for leaves."""
-    if isinstance(tree, tuple):
-        return tuple(map(_plain, tree))
-    if type(tree) is list:
-        return [_plain(each) for each in tree]
-    if type(tree) is dict:
-        return {key: _plain(each) for key, each in tree.items()}
-    return tree
 
 
 def _with_keys(tree: Any) -> Any:

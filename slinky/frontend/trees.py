@@ -1,7 +1,8 @@
-"""Arguments and results as trees: arrays and other values in tuples, lists and dictionaries."""
+"""Arguments and results as trees: arrays and other values in tuples, named or not, lists and dictionaries."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -14,7 +15,9 @@ CONSTANTS = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
 def leaves_of(tree: Any, name: str = "array") -> list[tuple[str, Any]]:
-    """What stands in tuples, lists and dictionaries, each with a name."""
+    """What stands in tuples, named or not, lists and dictionaries, each with a name."""
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return [leaf for key, each in zip(tree._fields, tree, strict=True) for leaf in leaves_of(each, f"{name}_{key}")]
     if type(tree) in (tuple, list):
         return [leaf for k, each in enumerate(tree) for leaf in leaves_of(each, f"{name}_{k}")]
     if type(tree) is dict:
@@ -31,6 +34,20 @@ def with_leaves(tree: Any, leaf: Callable[[Any], Any]) -> Any:
     if type(tree) is dict:
         return {key: with_leaves(each, leaf) for key, each in tree.items()}
     return leaf(tree)
+
+
+def is_record(tree: Any) -> bool:
+    """Whether something is a named tuple of a class that has fields and nothing else: methods of others do whatever
+    else they read says."""
+    kind = type(tree)
+    if kind.__base__ is not tuple or not vars(kind).keys() <= {*_OF_RECORDS, *getattr(kind, "_fields", ())}:
+        return False
+    shown = getattr(kind.__repr__, "__code__", None)
+    return shown is not None and shown.co_filename == _RECORD.__repr__.__code__.co_filename
+
+
+_RECORD: Any = namedtuple("_RECORD", "")
+_OF_RECORDS = frozenset([*vars(_RECORD), "__annotations__", "__orig_bases__"])
 
 
 def is_same_tree(tree: Any, other: Any) -> bool:
@@ -63,7 +80,7 @@ def kind_of(tree: Any, *, with_floats: bool = True) -> Hashable:
         return float
     if type(tree) in (np.ndarray, np.memmap):
         return (np.ndarray, tree.ndim, tree.dtype)
-    if type(tree) in (tuple, list):
+    if type(tree) in (tuple, list) or is_record(tree):
         return (type(tree), *(kind_of(each, with_floats=with_floats) for each in tree))
     if type(tree) is dict:
         return (dict, *((kind_of(key), kind_of(each, with_floats=with_floats)) for key, each in tree.items()))
@@ -98,7 +115,7 @@ def exact_kind(given: tuple[Any, ...], *, with_floats: bool = True) -> Hashable 
 
 def loose_kind(tree: Any, *, with_floats: bool = True) -> Hashable:
     """The same as far as it is known: of other values, their classes; of floats, too, if these do not matter."""
-    if type(tree) in (tuple, list):
+    if type(tree) in (tuple, list) or is_record(tree):
         return (type(tree), *(loose_kind(each, with_floats=with_floats) for each in tree))
     if type(tree) is dict:
         items = ((loose_kind(key), loose_kind(each, with_floats=with_floats)) for key, each in tree.items())
