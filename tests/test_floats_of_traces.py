@@ -3,6 +3,7 @@
 import copy
 import functools
 import math
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from math import sqrt
 from typing import Any
@@ -38,15 +39,22 @@ def shown(result: Any) -> Any:
         return type(result)(map(shown, result))
     if type(result) is dict:
         return {shown(key): shown(each) for key, each in result.items()}
-    return repr(result) if type(result) in (float, complex) else result
+    return repr(result) if isinstance(result, (float, complex, np.floating)) else result
 
 
 def check(function: Any, *arrays: Array, values: Any = VALUES) -> Any:
-    """Results are the function's for all floats, in any order; gives the traced function."""
+    """Results are the function's for all floats, of Python's and NumPy's, in any order; gives the traced function."""
     decorated = jit(function)
     for _ in range(2):
         for value in values:
             traced.assert_same(outcome(decorated, *arrays, value), outcome(function, *arrays, value))
+    for kind in (np.float64, np.float32, np.float16):
+        of_numpy = jit(function)
+        with np.errstate(over="ignore"):
+            given = [kind(value) for value in values]
+        for value in given:
+            traced.assert_same(outcome(of_numpy, *arrays, value), outcome(function, *arrays, value))
+        assert traced.kept(of_numpy) <= (len(values) if kind is np.float16 else traced.kept(decorated) + 3)
     return decorated
 
 
@@ -293,11 +301,33 @@ def test_arguments_that_are_written_to() -> None:
 
 
 @needs_compiler
-def test_loops_in_c_are_told_too() -> None:
-    function = sl.jit(smallest=0, native=True, workers=1)(scaled)
-    for t in (0.5, 1.5, -0.25):
-        np.testing.assert_array_equal(function(X, t), scaled(X, t))
-    assert traced.kept(function) == 1
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+def test_loops_in_c_are_told_too(kind: Any, dtype: Any) -> None:
+    """A scalar of NumPy's has its dtype there."""
+    x = X.astype(dtype)
+    for plain in (scaled, filled, limited):
+        function = sl.jit(smallest=0, native=True, workers=1)(plain)
+        for t in map(kind, (0.5, 1.5, 0.1)):
+            np.testing.assert_array_equal(function(x, t), plain(x, t), strict=True)
+        assert traced.kept(function) == 1
+
+
+def test_scalars_warn_as_often_as_they_do() -> None:
+    """And where: a trace that would hide it is not used."""
+
+    def inverse(x: Array, t: Any) -> Array:
+        return x * (1 / t) + t * 1e300
+
+    function, given = jit(inverse), list(map(np.float64, (2.0, 4.0, 0.0, 1e200, 3.0, 0.0)))
+    for t in given:
+        warned = []
+        for each in (inverse, function):
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                each(X, t)
+            warned.append(sorted(str(w.message) for w in found))
+        assert warned[0] == warned[1]
 
 
 def test_threads_have_their_own_floats() -> None:
@@ -382,7 +412,9 @@ def test_random_functions_of_floats(seed: int) -> None:
     rng = np.random.default_rng(seed)
     decorated = jit(function)
     pairs = rng.choice([0.0, -0.0, 0.5, 1.5, -2.25, 0.3, 1e3, math.nan, math.inf, *rng.standard_normal(4)], (12, 2))
-    for t, u in pairs.tolist():
+    kinds = [float, float, np.float64, np.float32]
+    for k, (t, u) in enumerate(pairs.tolist()):
+        t, u = kinds[(k + seed) % 4](t), kinds[(k // 2 + seed) % 4](u)
         got, want = outcome(decorated, X, t, u), outcome(function, X, t, u)
         try:
             traced.assert_same(got, want)

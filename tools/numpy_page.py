@@ -115,10 +115,10 @@ function reads has changed; numbers among the arguments need no new pipeline. Of
 len(x) > 3`, `range(n)`, one element against many, slices that reach beyond the end): calls that would answer
 otherwise get a trace of their own, as does each shape of arrays of more than eight axes.
 
-Python floats among the arguments are told at each call: what the function computes of them, by arithmetic or functions
-of `math`, is computed anew, and one trace serves all of them. Of these, too, it keeps what was asked (`if amount > 1`,
-`int(radius)`); and where something else than arithmetic takes a float, its value (the `sigma` of a filter, a text,
-`np.sqrt(amount)`, a library):
+Floats among the arguments, Python's and the scalars `np.float64` and `np.float32`, are told at each call: what the
+function computes of them, by arithmetic, functions of `math` or ufuncs, is computed anew, and one trace serves all of
+them. Of these, too, it keeps what was asked (`if amount > 1`, `int(radius)`); and where something else takes a float,
+its value (the `sigma` of a filter, a text, a library):
 
 ```python
 >>> for amount in (0.25, 1.5, 3.75):

@@ -142,9 +142,14 @@ def pointwise(
     extents: list[Any] = []
     for value in given:
         if type(value) is float or type(value) is Real:
-            arguments.append(Number(len(floats)))
-            floats.append(trace.reals.told(value))
-            sample.append(now(floats[-1]))
+            told = trace.reals.told(value)
+            is_of_numpy = type(now(value)) is not float
+            if is_of_numpy and type(told) is not Told:
+                arguments.append(told)
+            else:
+                arguments.append(Number(len(floats), np.dtype(type(now(value))) if is_of_numpy else None))
+                floats.append(told)
+            sample.append(now(value))
         elif type(value) is Size:
             arguments.append(Extent(len(extents)))
             extents.append(value)

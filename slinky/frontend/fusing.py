@@ -25,7 +25,7 @@ from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it
 from slinky.frontend.sizes import are_same, expr_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import through
-from slinky.graph.terms import applied
+from slinky.graph.terms import Known, applied
 from slinky.symbolic.expressions import Expr
 
 if TYPE_CHECKING:
@@ -225,5 +225,6 @@ def _argument(argument: Any, node: Node, operation: Pointwise, operands: Sequenc
     if type(argument) is Operand:
         return operands[argument.number]
     if type(argument) is Number:
-        return lowering.number(node, argument.number)
+        number = lowering.number(node, argument.number)
+        return number if argument.dtype is None else Known(number, argument.dtype)
     return lowering.expr(operation.extents[argument.number]) if type(argument) is Extent else argument

@@ -21,6 +21,7 @@ from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
 from slinky.frontend.reading import Reads
+from slinky.frontend.reals import FLOATS
 from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import MOST_FUNCS, Abandoned, Trace
 from slinky.frontend.trees import is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
@@ -138,7 +139,7 @@ class Traces:
         except SlinkyError:
             raise
         except Exception:
-            has_floats = any(type(leaf) is float for _, leaf in leaves_of((given, named)))
+            has_floats = any(type(leaf) in FLOATS for _, leaf in leaves_of((given, named)))
             if not (self.tells_floats and has_floats) or self.reads is None or not self.reads.hold():
                 raise
             self.tells_floats = False
@@ -190,7 +191,7 @@ class Traces:
             self.give_up(kind, str(abandoned))
             return None
         self._changes += not reads.hold()
-        if not trace.reasons and reads.reason is None and key is not None and reads.hold():
+        if not (trace.reasons or trace.reals.warns) and reads.reason is None and key is not None and reads.hold():
             self._keep(traced, key, own)
         return traced
 
@@ -217,7 +218,7 @@ class Traces:
             if draws_numbers(value):
                 raise TracingError(f"{trace.name}: random numbers cannot be traced; draw them outside of the function")
             parameter, name = names[number]
-            if type(value) is float and trace.tells_floats:
+            if type(value) in FLOATS and trace.tells_floats:
                 return trace.reals.argument(value, number, name)
             if not isinstance(value, np.ndarray):
                 return value

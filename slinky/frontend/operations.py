@@ -66,9 +66,11 @@ class Extent:
 
 @attrs.frozen
 class Number:
-    """Stands for a Python float among the arguments, by its number: it is known when the pipeline runs."""
+    """Stands for a float among the arguments, by its number: it is known when the pipeline runs. It is a scalar of
+    NumPy's where it has a dtype, else one of Python's."""
 
     number: int
+    dtype: np.dtype[Any] | None = None
 
 
 Argument = Any
@@ -206,7 +208,8 @@ class PointwiseCallback:
         if type(argument) is Operand:
             return sources[argument.number]
         if type(argument) is Number:
-            return numbers[f"float_{argument.number}"]
+            value = numbers[f"float_{argument.number}"]
+            return value if argument.dtype is None else argument.dtype.type(value)
         return numbers[f"extent_{argument.number}"] if type(argument) is Extent else argument
 
 

@@ -1,9 +1,10 @@
 """Floats among the arguments of a function that is traced: known now, and may be others at the next call.
 
-Idea. A `Real` stands for such a float, with its value in this call. Arithmetic gives reals: *steps*, which are done
-again at each call. Whoever wants to know (a comparison, a library that takes a float, a text) is told by the value, and
-what was asked is noted with its answer: the trace is good for all calls in which each answer is the same. A real that
-somebody still holds when the trace has ended may be used in ways that nobody sees: the trace is good for its value.
+Idea. A `Real` stands for such a float, Python's or a scalar of NumPy's, with its value in this call. Arithmetic gives
+reals: *steps*, which are done again at each call. Whoever wants to know (a comparison, a library that takes a float, a
+text) is told by the value, and what was asked is noted with its answer: the trace is good for all calls in which each
+answer is the same. A real that somebody still holds when the trace has ended may be used in ways that nobody sees: the
+trace is good for its value.
 
 Invariant: what a trace does depends on these floats through nothing but steps and answers.
 """
@@ -72,6 +73,9 @@ class Reals:
         self._known: dict[Hashable, int] = {}
         self._questions: dict[Hashable, _Question] = {}
         self._made: list[weakref.ref[Real]] = []
+        self._kinds: list[type] = []
+        self.warns = False
+        """Whether NumPy may warn of what is computed of scalars: a trace would say nothing."""
         self.is_over = False
         """Whether the trace has ended, so that nothing is noted any more."""
 
@@ -85,8 +89,16 @@ class Reals:
         """What a function gives of reals and numbers: a real where that is a float, else what is noted as an answer."""
         if not self._are_of_this_call(given):
             return function(*known_reals(given))
-        result = self._called(function, given)
-        if type(result) is not float:
+        if isinstance(function, np.ufunc) or any(type(now(each)) in _OF_NUMPY for each in given):
+            try:
+                with _raising():
+                    result = self._called(function, given)
+            except FloatingPointError:  # it warns where it stands, each time
+                self.warns = True
+                return function(*known_reals(given))
+        else:
+            result = self._called(function, given)
+        if type(result) not in FLOATS:
             return self._noted(function, given, result)
         step = _Step(function, tuple(map(self.told, given)))
         return self._real(step, (function, exactly(step.given)), result)
@@ -122,6 +134,7 @@ class Reals:
         number = self._known.setdefault(key, len(self._steps))
         if number == len(self._steps):
             self._steps.append(step)
+            self._kinds.append(type(value))
         real = Real(number, value, self)
         self._made.append(weakref.ref(real))
         return real
@@ -132,7 +145,7 @@ class Reals:
         except Exception:
             for each in given:  # whoever catches it goes on otherwise
                 if type(each) is Real:
-                    self._noted(float, (each,), each._value)
+                    self._noted(float, (each,), float(each._value))
             raise
 
     def _noted(self, function: Callable[..., Any], given: Sequence[Any], answer: Any) -> Any:
@@ -154,11 +167,19 @@ class Reals:
 
     def values(self, leaves: Sequence[Any]) -> list[float] | None:
         """What the steps give for arguments, by their leaves; None where an answer is another one than it was."""
-        values: list[float] = []
+        if not self._steps:
+            return []
+        if _OF_NUMPY.isdisjoint(self._kinds):
+            return self._values(leaves)
+        with _raising():
+            return self._values(leaves)
+
+    def _values(self, leaves: Sequence[Any]) -> list[float] | None:
+        values: list[Any] = []
         try:
-            for step in self._steps:
+            for step, kind in zip(self._steps, self._kinds, strict=True):
                 value = leaves[step.number] if type(step) is _Argument else step.of(values)  # type: ignore[union-attr]
-                if type(value) is not float:
+                if type(value) is not kind:
                     return None
                 values.append(value)
             for question in self._questions.values():
@@ -211,6 +232,11 @@ _SIGNS: dict[Callable[..., Any], str] = {
     operator.eq: "==",
     operator.ne: "!=",
 }
+
+
+def _raising() -> Any:
+    """Settings of NumPy's under which scalars raise what they would warn of: that is left to the function itself."""
+    return np.errstate(divide="raise", over="raise", invalid="raise")
 
 
 def _value(each: Any) -> Any:
@@ -273,7 +299,7 @@ class Real:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # functions that ask `isinstance(x, float)` mean a float like this
-        return float
+        return type(self._value)
 
     __float__ = _asks(float)
     __int__ = _asks(int)
@@ -286,7 +312,7 @@ class Real:
     __repr__ = _tells(repr)
     __format__ = _tells(format)
     __complex__ = _tells(complex)
-    __reduce_ex__ = _tells(float.__reduce_ex__)
+    __reduce_ex__ = _tells(lambda value, protocol: value.__reduce_ex__(protocol))
     __round__ = _computes(round)
     __abs__ = _computes(operator.abs)
     __neg__ = _computes(operator.neg)
@@ -316,9 +342,10 @@ class Real:
 
     def __getattr__(self, name: str) -> Any:
         """What floats have beside: of its value."""
-        if not hasattr(float, name):
-            raise AttributeError(f"'float' object has no attribute {name!r}")
-        return getattr(self._known(), name)
+        kind = type(self._value)
+        if not hasattr(kind, name):
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+        return getattr(kind(0) if name in _OF_KINDS else self._known(), name)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self._known(), dtype)
@@ -326,6 +353,8 @@ class Real:
     def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **keywords: Any) -> Any:
         if _has_lazy((given, keywords)):
             return NotImplemented  # these know what to do with reals
+        if method == "__call__" and not keywords and all(type(each) in _NUMBERS for each in given):
+            return self._reals.computed(ufunc, given)
         return getattr(ufunc, method)(*known_reals(given), **known_reals(keywords))
 
     def __array_function__(self, function: Any, types: Any, given: Any, keywords: Any) -> Any:
@@ -334,7 +363,13 @@ class Real:
         return function(*known_reals(given), **known_reals(keywords))
 
 
-_NUMBERS = frozenset([bool, int, float, Real])
+_OF_NUMPY = frozenset([np.float64, np.float32])
+FLOATS = frozenset([float, *_OF_NUMPY])
+"""The classes of floats that are told at each call."""
+
+_NUMBERS = frozenset([bool, int, Real, *FLOATS])
+_OF_KINDS = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"])
+"""What is the same for all scalars of a dtype."""
 
 
 def known_reals(tree: Any) -> Any:
@@ -397,4 +432,11 @@ MATH = TracedMath()
 
 def as_float(*given: Any) -> Any:
     """`float`, called: a real stays one."""
-    return given[0] if len(given) == 1 and type(given[0]) is Real else builtins.float(*given)
+    if len(given) != 1 or type(given[0]) is not Real:
+        return builtins.float(*given)
+    own: Any = given[0]
+    return own if own.__class__ is float else own._reals.computed(_float_of, given)
+
+
+def _float_of(value: Any) -> float:
+    return builtins.float(value)

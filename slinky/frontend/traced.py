@@ -214,7 +214,7 @@ class Traced:
 
     def floats(self, reals: Sequence[float]) -> list[float]:
         """The floats that a run is given, where its steps give these (`Reals.values`)."""
-        return [reals[each.step] if type(each) is Told else each for each in self._floats]  # type: ignore[misc]
+        return [float(reals[each.step]) if type(each) is Told else each for each in self._floats]  # type: ignore[misc]
 
     @property
     def is_one_array(self) -> bool:

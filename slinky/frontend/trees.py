@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.nodes import exactly
+from slinky.frontend.reals import FLOATS
 
 CONSTANTS = (bool, int, float, complex, str, bytes, type(None), np.generic)
 """Values that are the same whenever they are equal and of one type."""
@@ -76,8 +77,8 @@ def kind_of(tree: Any, *, with_floats: bool = True) -> Hashable:
 
     Raises `TypeError` where that is not known.
     """
-    if type(tree) is float and not with_floats:
-        return float
+    if type(tree) in FLOATS and not with_floats:
+        return ("told", type(tree))
     if type(tree) in (np.ndarray, np.memmap):
         return (np.ndarray, tree.ndim, tree.dtype)
     if type(tree) in (tuple, list) or is_record(tree):
@@ -105,6 +106,10 @@ def exact_kind(given: tuple[Any, ...], *, with_floats: bool = True) -> Hashable 
             add(kind)
             if with_floats:
                 add(each if each and each == each else each.hex())  # zeros have signs, and NaNs equal nothing
+        elif kind is np.float64 or kind is np.float32:
+            add(kind)
+            if with_floats:
+                add(each.tobytes())
         elif kind is int or kind is bool or kind is str or each is None:
             add(kind)
             add(each)
