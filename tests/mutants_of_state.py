@@ -86,7 +86,7 @@ MUTANTS += mutants(
     ("reals: what was asked", "if exactly(question.asked.of(values)) != question.answer:", "if False:"),
     (
         "reals: what stays a float",
-        "if type(value) is not float:\n                    return None",
+        "if type(value) is not kind:\n                    return None",
         "if False:\n                    return None",
     ),
     (
@@ -101,6 +101,12 @@ MUTANTS += mutants(
     ),
     ("reals: of other calls", "if value._reals is self else value._value", "if True else value._value"),
     ("reals: names of floats", "key = (function, exactly(asked.given))", "key = function"),
+    ("reals: what warns", "                self.warns = True\n", "                pass\n"),
+    (
+        "reals: scalars that warn later",
+        "        with _raising():\n            return self._values(leaves)",
+        "        return self._values(leaves)",
+    ),
 )
 
 MUTANTS += mutants(
