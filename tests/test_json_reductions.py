@@ -171,3 +171,14 @@ def test_a_stage_that_is_none_is_refused(change: Any, message: str) -> None:
     func["reduction"]["init"].update(change)
     with pytest.raises(sl.FormatError, match=message):
         sl.Pipeline.from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize(("copy", "rank"), [(sl.copies.transpose, 2), (sl.copies.broadcast, 1)])
+def test_axes_are_those_of_what_is_seen_past_a_copy(copy: Callable[..., Any], rank: int) -> None:
+    a, m, t, o = (sl.BufferExpr(name, np.int64, r) for name, r in [("a", rank), ("m", rank), ("t", 2), ("o", 1)])
+    sl.arithmetic(a[(i, j)[:rank]] + 1, m[(i, j)[:rank]])
+    copy(m, t)
+    sl.reductions.sum(t[sl.interval(0, 5), j], o[j])
+    p = sl.build_pipeline([a], [o])
+    assert not p.find_all("alloc t")
+    again(p)

@@ -21,6 +21,7 @@ from slinky.ir.statements import (
     Alloc,
     BufferParameter,
     ConstantBuffer,
+    InputPort,
     LoweredFunc,
     Order,
     Port,
@@ -245,7 +246,8 @@ def _require_reduction(reading: Reading, func: LoweredFunc, reduction: Reduction
         if all(axis is None for axis in axes):
             reading.fail(f"no input has an axis along {name}, which is reduced")
         for port, axis in zip(func.inputs, axes, strict=True):
-            if axis is not None and not box_symbols([port.box[axis]]).isdisjoint(func.dims):
+            seen = port.box if port.view is None else port.view.box
+            if axis is not None and not box_symbols([seen[axis]]).isdisjoint(func.dims):
                 reading.fail(f"what is reduced along {name} moves with a dimension of the func")
     if not reduction.states:
         reading.fail("a reduction holds a state or more")
@@ -267,12 +269,12 @@ def _require_combine(reading: Reading, reduction: Reduction, inputs: int) -> Non
         reading.fail(f"a ufunc combines one state and one input, got {len(reduction.states)} and {inputs}")
 
 
-def _require_axes(reading: Reading, ports: Sequence[Port], axes: Sequence[int | None]) -> None:
+def _require_axes(reading: Reading, ports: Sequence[InputPort], axes: Sequence[int | None]) -> None:
     if len(axes) != len(ports):
         reading.fail(f"a reduction has an axis, or null, for each of {len(ports)} inputs, got {len(axes)}")
     for port, axis in zip(ports, axes, strict=True):
-        if axis is not None and not 0 <= axis < port.rank:
-            reading.fail(f"an input of rank {port.rank} has no axis {axis}")
+        if axis is not None and not 0 <= axis < port.seen_rank:
+            reading.fail(f"an input of rank {port.seen_rank} has no axis {axis}")
 
 
 def _require_stage(reading: Reading, func: LoweredFunc, stage: Accumulation) -> None:
