@@ -238,6 +238,17 @@ def test_a_loop_without_calls_has_nothing_to_mend() -> None:
     assert not p.diagnose((302, 402), cache_bytes=1 << 20)
 
 
+def test_a_buffer_of_a_loop_that_never_runs_is_stored_in_it() -> None:
+    (x,) = sl.variables("x")
+    a, b = (sl.BufferExpr(name, np.float32, 1) for name in "ab")
+    sl.Func(np.negative, [a[x]], [b[x]])
+    p = sl.split_loop(sl.build_pipeline([a], [b]), "negative.x", 8)
+    p = sl.cut_loop(p, "for x", b.dim(0).min + 10_000)
+    p = sl.lift_alloc(sl.stage_buffer(p, "negative #1", "a", [a.dim(0).bounds]), "alloc a_1")
+    (finding,) = about(p.diagnose((2000,), (2000,)), "not folded")
+    assert finding.mended.same_program(sl.store_at(p, "alloc a_1", "for x #1"))
+
+
 def test_a_copy_that_turns_its_source_is_made_for_those_who_read_by_rows() -> None:
     assert not transposed().diagnose((80, 90))
 

@@ -165,7 +165,7 @@ def _is_folded(alloc: sl.AllocCursor) -> bool:
 def _size_after(known: Evidence, alloc: sl.AllocCursor, change: Step) -> int | None:
     """How many bytes a buffer takes after a step; None where that is refused."""
     after = known.after(change)
-    return None if after is known else after.estimate.buffers[alloc.name()].bytes
+    return None if after is known else after.buffer(after.p.forward(alloc)).bytes
 
 
 MEMORY_RULES: tuple[Rule, ...] = (unfolded, loose_fold, spills, large_pieces, allocations)
