@@ -114,18 +114,22 @@ def test_numbers_of_the_run() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int16, np.uint8])
-@pytest.mark.parametrize("exponent", [0, 1, 2, 3, -1, 0.5, 2.0, 1.5, -2, np.float64(2), np.int8(2)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int16, np.uint8, np.bool_])
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, -1, 0.5, 2.0, 1.5, -2, -1.0, np.float64(2), np.int8(2)])
 def test_powers(dtype: Any, exponent: Any) -> None:
     values = np.array([[0, 1, 2, 3, 200]]).astype(dtype)
     if np.dtype(dtype).kind in "fc":
         values = np.append(values, np.array([[-0.0, np.inf, -np.inf, np.nan, 0.1]], dtype), axis=0)
+    if np.dtype(dtype).kind == "c":
+        values = np.append(values, np.array([[2.3 - 0.7j, 0.1 + 9j, -3.1j, 1e3 + 7.7j, 5.3 + 0.9j]], dtype), axis=0)
     try:
         expected = values**exponent
     except (ValueError, OverflowError):  # integers to negative powers
         return
     a, out = plane("a", dtype), plane("out", expected.dtype)
-    sl.arithmetic(a[y, x] ** exponent, out[y, x])
+    value = a[y, x] ** exponent
+    assert value.dtype == expected.dtype
+    sl.arithmetic(value, out[y, x])
     found = np.zeros_like(expected)
     sl.build_pipeline([a], [out])(values, found)
     same_bits(found, expected)

@@ -166,6 +166,12 @@ def argument_of(trace: Trace, x: Any) -> Any:
     return placed(trace.source(x, "x", origin=0), trace)
 
 
+@pytest.mark.parametrize("exponent", [2, 2.0, -1, -1.0, 0.5])
+def test_powers_of_complex_numbers_are_those_of_the_operator(exponent: float) -> None:
+    x = values(500, dtype=np.complex64) + np.complex64(0.5 + 0.7j)
+    assert_bits(sl.jit(lambda x: x**exponent, smallest=0)(x), x**exponent)
+
+
 def test_complex_products_are_near() -> None:
     assert exactness_of(np.multiply) == EXACT
     assert exactness_of(np.multiply, [np.dtype(np.complex64)]) == "tolerance"

@@ -396,7 +396,7 @@ def _power(given: tuple[Any, ...]) -> Any:
     """`**`, for which NumPy has several ways: of scalars, and of squares and other exponents that are numbers."""
     base, exponent = given
     if type(base) is LazyArray and not base.is_scalar and type(exponent) in (int, float, Real) and exponent == 2:
-        if base.dtype.kind in "fc":
+        if base.dtype.kind == "f" or (base.dtype.kind == "c" and type(exponent) is int):
             return np.square(base)
     numbers_only = all(_is_number(value) for value in given)
     return pointwise(operator.pow, given, name="power", unpacked=numbers_only, exactness=exactness_of(np.power))

@@ -74,9 +74,8 @@ class Arithmetic:
 
     def __pow__(self, exponent: object) -> Any:
         """As arrays have it: for some exponents a ufunc of their own."""
-        kind = _kind(self).kind
         own = _POWERS.get(exponent) if type(exponent) in (int, float) else None  # type: ignore[call-overload]
-        if own is not None and (kind in "fc" or (kind in "iu" and exponent == 2 and type(exponent) is int)):
+        if own is not None and _has_power(_kind(self).kind, exponent):
             return applied(own, (self,))
         return applied(np.power, (self, exponent))
 
@@ -296,6 +295,16 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {np.where: where, np.clip: clip}
 # ----------------------------------------------------------------------------------------------------------------
 # Operands
 # ----------------------------------------------------------------------------------------------------------------
+
+
+def _has_power(kind: str, exponent: object) -> bool:
+    """Whether arrays of a kind have a ufunc for one of the exponents for which there is one. Those of floats give what
+    powers give; of complex numbers and truths, which they do not, NumPy takes them for one way to write the number."""
+    if kind == "f":
+        return True
+    if kind == "c":
+        return (type(exponent) is int) == (exponent != 0.5)
+    return kind in "iub" and exponent == 2 and type(exponent) is int
 
 
 def _operand(given: Any) -> Any:
