@@ -194,6 +194,8 @@ def test_buffers_in_one_memory_depend_on_each_other() -> None:
         (lambda p: sl.trip_count(p, 3), "trip_count: expected a cursor or a pattern, got 3"),
         (lambda p: sl.trip_count(3, "for y"), "trip_count: the first argument must be a Pipeline, got int"),
         (lambda p: sl.common_loop(p), "at least one place"),
+        (lambda p: sl.common_loop(3, "for y"), "common_loop: the first argument must be a Pipeline, got int"),
+        (lambda p: sl.enclosing_loops(3, "for y"), "enclosing_loops: the first argument must be a Pipeline, got int"),
         (lambda p: sl.enclosing_loops(p, p.args()[0]), "expected a place in the body"),
     ],
 )

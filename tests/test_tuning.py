@@ -480,6 +480,22 @@ def test_budgets_that_make_no_sense(budget: Any) -> None:
         sl.tune(examples.blur(), (10,), (8,), budget_s=budget)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"machine": "this"}, "machine must be a Machine, got 'this'"),
+        ({"workers": 0}, "workers must be an integer of at least 1, got 0"),
+        ({"max_bytes": "1 MB"}, "max_bytes must be an integer of at least 0, got '1 MB'"),
+        ({"cache": 3}, "cache must be the name of a file, got 3"),
+    ],
+)
+def test_options_that_make_no_sense(options: Any, words: str) -> None:
+    with pytest.raises(sl.OperationError, match=f"tune: {words}"):
+        sl.tune(examples.blur(), (10,), (8,), **options)
+    with pytest.raises(sl.OperationError, match="tune: the first argument must be a Pipeline, got str"):
+        sl.tune("blur", (10,), (8,), **options)  # type: ignore[arg-type]
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # What is shown
 # ----------------------------------------------------------------------------------------------------------------

@@ -124,15 +124,17 @@ def _auto_schedule(
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def require_options(max_bytes: object, workers: object, machine: object, backend: object) -> None:
+def require_options(
+    max_bytes: object, workers: object, machine: object, backend: object, *, who: str = "auto_schedule"
+) -> None:
     """Raise `OperationError` for options that make no sense, and `ArgumentError` for a back end that is not there."""
     for name, value, least in (("max_bytes", max_bytes, 0), ("workers", workers, 1)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise sl.OperationError(f"auto_schedule: {name} must be an integer of at least {least}, got {value!r}")
+            raise sl.OperationError(f"{who}: {name} must be an integer of at least {least}, got {value!r}")
     if machine is not None and not isinstance(machine, Machine):
-        raise sl.OperationError(f"auto_schedule: machine must be a Machine, got {machine!r}")
+        raise sl.OperationError(f"{who}: machine must be a Machine, got {machine!r}")
     if not isinstance(backend, str):
-        raise sl.OperationError(f"auto_schedule: backend must be the name of a back end, got {backend!r}")
+        raise sl.OperationError(f"{who}: backend must be the name of a back end, got {backend!r}")
     require_backend(backend)
 
 

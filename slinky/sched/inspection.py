@@ -110,23 +110,22 @@ def _allocation(version: Version, buffer: str, at: int) -> int | None:
 
 def enclosing_loops(p: Pipeline, place: Cursor | str) -> tuple[LoopCursor, ...]:
     """The loops around a place, outermost first."""
-    version, identity = p._version, _statement_of(_place(p, place, (Cursor,), "enclosing_loops"), "enclosing_loops")
-    return tuple(LoopCursor(version, loop.id) for loop in version.loops_around(identity))
+    identity = _statement_of(_place(p, place, (Cursor,), "enclosing_loops"), "enclosing_loops")
+    return tuple(LoopCursor(p._version, loop.id) for loop in p._version.loops_around(identity))
 
 
 def common_loop(p: Pipeline, *places: Cursor | str) -> LoopCursor | InvalidCursor:
     """The innermost loop that all places lie in; an `InvalidCursor` if there is none. A loop lies in itself."""
     if not places:
         raise OperationError("common_loop: expected at least one place")
-    version = p._version
     each = []
     for given in places:
         place = _place(p, given, (Cursor,), "common_loop")
         own = (place._id,) if isinstance(place, LoopCursor) else ()
-        around = [loop.id for loop in version.loops_around(_statement_of(place, "common_loop"))]
+        around = [loop.id for loop in p._version.loops_around(_statement_of(place, "common_loop"))]
         each.append([*around, *own])
     common = [ids[0] for ids in zip(*each, strict=False) if len(set(ids)) == 1]
-    return LoopCursor(version, common[-1]) if common else InvalidCursor()
+    return LoopCursor(p._version, common[-1]) if common else InvalidCursor()
 
 
 def loop_nest(p: Pipeline, loop: Cursor | str) -> tuple[LoopCursor, ...]:

@@ -27,6 +27,7 @@ import numpy as np
 import slinky as sl
 from slinky.errors import MissingExtraError
 from slinky.kept import replace_json
+from slinky.sched.automatic import require_options
 from slinky.sched.candidates import Maker, candidates
 from slinky.sched.explaining import Candidate, explain, explained
 from slinky.sched.grouping import seconds_text
@@ -82,6 +83,11 @@ def tune(
     given: object = budget_s
     if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
         raise sl.OperationError(f"tune: budget_s must be a number of seconds, 0 or more, got {given!r}")
+    if not isinstance(p, sl.Pipeline):
+        raise sl.OperationError(f"tune: the first argument must be a Pipeline, got {type(p).__name__}")
+    require_options(max_bytes, workers, machine, "python", who="tune")
+    if cache is not None and not isinstance(cache, str | PathLike):
+        raise sl.OperationError(f"tune: cache must be the name of a file, got {cache!r}")
     machine = this_machine() if machine is None else machine
     most = machine.cores if workers is None else workers
     maker = Maker(p, arrays, scalars, max_bytes, machine)
