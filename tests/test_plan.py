@@ -41,6 +41,8 @@ def test_back_ends_have_names() -> None:
         "'interpreter'",
     ):
         chain(np.negative).run(np.zeros(3), np.zeros(3), backend="fortran")
+    with pytest.raises(sl.ArgumentError, match=r"there is no back end \['native'\]; there are 'python', "):
+        chain(np.negative).compile(backend=["native"])  # type: ignore[arg-type]
 
 
 # Arguments ------------------------------------------------------------------------------------------------------------

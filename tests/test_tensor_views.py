@@ -227,6 +227,8 @@ def test_constraints_that_say_nothing_are_refused() -> None:
         (lambda: t.to(s.m, s.x, constraints="n x"), "a list of pairs"),
         (lambda: t.to(s.m, s.m, constraints=[]), "the dimension m twice"),
         (lambda: t.to(s.m, 3, constraints=[]), "dimensions, such as"),
+        (lambda: t.to([s.m, s.x], constraints=[]), "dimensions, such as"),
+        (lambda: t.to([s.m, s.x], s.y), "dimensions, such as"),
         (lambda: t.to(s.m, s.x, outside=0), "needs constraints="),
         (lambda: x.to(s.y, constraints=[(s.n, s.y)], outside=t), "must have the dimensions of the view"),
         (lambda: x.to(s.y, constraints=[(s.n, s.y)], outside=1.5).pipeline, "1.5, which int64 does not hold"),

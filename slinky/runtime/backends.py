@@ -55,9 +55,9 @@ def register(name: str, where: str) -> None:
         raise ArgumentError(f"the back end {name!r} is {_registered[name]}; {where} needs another name")
 
 
-def require_backend(name: str) -> None:
+def require_backend(name: object) -> None:
     """Raises `ArgumentError`, which lists the back ends, if there is none of this name."""
-    if name not in _registered:
+    if not isinstance(name, str) or name not in _registered:
         *others, last = map(repr, _registered)
         raise ArgumentError(f"there is no back end {name!r}; there are {', '.join(others)} and {last}")
 

@@ -62,6 +62,7 @@ def indexed(source: Node, dims: Sequence[Variable], index: Sequence[Expr], outsi
 
     Raises `TensorError` and `TensorSizeError` as `constrained` does.
     """
+    _require_dimensions(source, dims)
     same = {
         place: unknown
         for place, unknown in zip(index, source.sizes, strict=True)
@@ -78,21 +79,25 @@ def constrained(source: Node, dims: Sequence[Variable], constraints: object, out
     Raises `TensorError` for equations that are none, or do not say where each dimension of the source is, and
     `TensorSizeError` where sizes do not fit.
     """
+    _require_dimensions(source, dims)
     kept: dict[Expr, Unknown] = {dim: source.size_of(dim) for dim in dims if dim in source.dims}
     view = _View(source, dims, outside, kept)
     places, lengths = view.sorted(constraints)
     return view.solved(places, lengths)
 
 
+def _require_dimensions(source: Node, dims: Sequence[object]) -> None:
+    for dim in dims:
+        if not is_dimension(dim):
+            raise TensorError(f"a view has dimensions, such as s.m, got {dim!r}")
+        if dims.count(dim) > 1:
+            raise TensorError(f"a view of {source.title} has the dimension {dim} twice: [{listed(dims)}]")
+
+
 class _View:
     """A view on its way. `kept` are the dimensions that have the size of one of the source."""
 
     def __init__(self, source: Node, dims: Sequence[Variable], outside: Any, kept: Mapping[Expr, Unknown]) -> None:
-        for dim in dims:
-            if not is_dimension(dim):
-                raise TensorError(f"a view has dimensions, such as s.m, got {dim!r}")
-            if list(dims).count(dim) > 1:
-                raise TensorError(f"a view of {source.title} has the dimension {dim} twice: [{listed(dims)}]")
         self.source = source
         self.node = Viewed(source, dims, outside)
         self.kept = [dim for dim in dims if dim in kept]
