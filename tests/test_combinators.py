@@ -305,6 +305,8 @@ def test_the_place_of_a_result_that_is_gone() -> None:
         (lambda: sl.seq(lambda p: 3)(stencil()), "a step returns a pipeline"),
         (lambda: sl.seq(lambda p: (p, 3))(stencil()), "a step returns a pipeline"),
         (lambda: sl.each(lambda p: [3], refused)(stencil()), "must give cursors, got 3"),
+        (lambda: sl.each(lambda p: p.find("add"), refused)(stencil()), "several cursors, or none, got <CallCursor"),
+        (lambda: sl.top_down(lambda p: None, refused)(stencil()), "several cursors, or none, got None"),
         (lambda: sl.navigate(lambda c: 3)(stencil(), "add"), "must give one cursor, got 3"),
         (
             lambda: sl.seq(lambda p, d: sl.split_loop(p, d, 1, rc=True), sl.navigate(lambda c: (c, c)))(

@@ -389,7 +389,10 @@ def _finder(places: object, who: str) -> Callable[[State], list[Cursor]]:
     function = _taking_places(places, who)
 
     def given(state: State) -> list[Cursor]:
-        found = list(function(state.pipeline, state.cursor()))
+        answer = function(state.pipeline, state.cursor())
+        if not isinstance(answer, Iterable):
+            raise OperationError(f"{who}: {_text_of(places)} must give several cursors, or none, got {answer!r}")
+        found = list(answer)
         wrong = next((c for c in found if not isinstance(c, Cursor)), None)
         if wrong is not None:
             raise OperationError(f"{who}: {_text_of(places)} must give cursors, got {wrong!r}")
