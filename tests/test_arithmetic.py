@@ -135,6 +135,15 @@ def test_powers(dtype: Any, exponent: Any) -> None:
     same_bits(found, expected)
 
 
+def test_divmod_is_that_of_arrays() -> None:
+    values = numbers((5, 6), np.int16) + 9
+    a, out = plane("a", np.int16), plane("out", np.int16)
+    (whole, rest), (other, left) = divmod(a[y, x], 4), divmod(50, a[y, x])
+    sl.arithmetic(whole * 7 + rest * 5 + other * 3 + left, out[y, x])
+    (whole, rest), (other, left) = divmod(values, 4), divmod(50, values)
+    same_bits(sl.build_pipeline([a], [out])(values), whole * 7 + rest * 5 + other * 3 + left)
+
+
 def test_integers_out_of_range_keep_their_order() -> None:
     a, out = plane("a", np.uint8), plane("out", np.int64)
     compared = [a[y, x] < 300, a[y, x] > -1, a[y, x] < 10**30, a[y, x] > -(10**30)]

@@ -107,6 +107,7 @@ def test_choices_limits_conversions_and_results_by_parts() -> None:
         (np.clip(t, min=-2, max=3), np.clip(a, min=-2, max=3)),
         (t.astype(np.int8), a.astype(np.int8)),
         (np.divmod(t, 3)[1], np.divmod(a, 3)[1]),
+        (divmod(t, 3)[0] + divmod(40, t + 99)[1], divmod(a, 3)[0] + divmod(40, a + 99)[1]),
         (~(t > 0) & (t != 2), ~(a > 0) & (a != 2)),
         (-t + +t, -a + +a),
     ]

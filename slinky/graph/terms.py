@@ -60,6 +60,7 @@ class Arithmetic:
     __truediv__, __rtruediv__ = _binary(np.true_divide), _reversed(np.true_divide)
     __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reversed(np.floor_divide)
     __mod__, __rmod__ = _binary(np.remainder), _reversed(np.remainder)
+    __divmod__, __rdivmod__ = _binary(np.divmod), _reversed(np.divmod)
     __rpow__ = _reversed(np.power)
     __and__, __rand__ = _binary(np.bitwise_and), _reversed(np.bitwise_and)
     __or__, __ror__ = _binary(np.bitwise_or), _reversed(np.bitwise_or)

@@ -283,6 +283,12 @@ class Tensor:
     __neg__, __pos__, __abs__, __invert__ = map(_unary, (np.negative, np.positive, np.absolute, np.invert))
     __hash__ = object.__hash__
 
+    def __divmod__(self, other: Any) -> Any:
+        return np.divmod(self, other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return np.divmod(other, self)
+
     def __matmul__(self, other: object) -> NoReturn:
         raise TensorError("a product of matrices is said by names: (a * b).sum(s.k)")
 
