@@ -126,6 +126,21 @@ def test_named_tuples_of_nothing_but_fields_are_looked_into() -> None:
 FACTOR = 1
 
 
+def test_arguments_may_stand_in_named_tuples() -> None:
+    Pair = namedtuple("Pair", "low high")
+
+    def between(pair: Any, x: Any, *, factor: Any = 1.0) -> Any:
+        return Pair(pair.low * x, [pair.high - x]), getattr(factor, "high", factor) * x
+
+    x, traced = image(4, 3), jit(between)
+    for pair in (Pair(x + 1, x), Pair(2.5, x), Pair(3, 4)):
+        for factor in (2.5, Pair(x, 3)):
+            assert_same(traced(pair, x, factor=factor), between(pair, x, factor=factor))
+            assert "is traced: " in traced.explain(pair, x, factor=factor)
+    masked = np.ma.masked_array(x, x > 1)
+    assert type(traced(Pair(masked, x), x)[0].low) is np.ma.MaskedArray
+
+
 def test_results_that_are_arguments_are_the_arguments_or_views_of_them() -> None:
     traced = jit(lambda x: (x, x[1:, ::-1], x + 1))
     for n in (4, 9):

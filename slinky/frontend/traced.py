@@ -30,7 +30,7 @@ from slinky.frontend.sizes import Length, Size, are_same, expr_of, value_of
 from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.to_native import Runs
 from slinky.frontend.tracing import Abandoned, Trace
-from slinky.frontend.trees import CONSTANTS, leaves_of, with_leaves
+from slinky.frontend.trees import CONSTANTS, is_named_tuple, leaves_of, with_leaves
 from slinky.frontend.views import seen
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.traversal import evaluate
@@ -295,8 +295,8 @@ def _with_keys(tree: Any) -> Any:
     """A tree whose dictionaries have numbers as keys where they have lazy ones: these were asked for their values."""
     if type(tree) in (tuple, list):
         return type(tree)(map(_with_keys, tree))
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*map(_with_keys, tree))
+    if is_named_tuple(tree):
+        return tree._make(map(_with_keys, tree))
     return {_key(key): _with_keys(each) for key, each in tree.items()} if type(tree) is dict else tree
 
 

@@ -17,10 +17,10 @@ CONSTANTS = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 def leaves_of(tree: Any, name: str = "array") -> list[tuple[str, Any]]:
     """What stands in tuples, named or not, lists and dictionaries, each with a name."""
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return [leaf for key, each in zip(tree._fields, tree, strict=True) for leaf in leaves_of(each, f"{name}_{key}")]
     if type(tree) in (tuple, list):
         return [leaf for k, each in enumerate(tree) for leaf in leaves_of(each, f"{name}_{k}")]
+    if is_named_tuple(tree):
+        return [leaf for k, each in zip(tree._fields, tree, strict=True) for leaf in leaves_of(each, f"{name}_{k}")]
     if type(tree) is dict:
         return [leaf for key, each in tree.items() for leaf in leaves_of(each, f"{name}_{key}")]
     return [(name, tree)]
@@ -30,8 +30,8 @@ def with_leaves(tree: Any, leaf: Callable[[Any], Any]) -> Any:
     """A tree with each leaf replaced, in the order of `leaves_of`."""
     if type(tree) in (tuple, list):
         return type(tree)([with_leaves(each, leaf) for each in tree])
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(with_leaves(each, leaf) for each in tree))
+    if is_named_tuple(tree):
+        return tree._make([with_leaves(each, leaf) for each in tree])
     if type(tree) is dict:
         return {key: with_leaves(each, leaf) for key, each in tree.items()}
     return leaf(tree)
@@ -49,6 +49,11 @@ def is_record(tree: Any) -> bool:
 
 _RECORD: Any = namedtuple("_RECORD", "")
 _OF_RECORDS = frozenset([*vars(_RECORD), "__annotations__", "__orig_bases__"])
+
+
+def is_named_tuple(value: Any) -> bool:
+    """Whether something is a tuple whose entries have names."""
+    return isinstance(value, tuple) and hasattr(value, "_fields") and hasattr(value, "_make")
 
 
 def is_same_tree(tree: Any, other: Any) -> bool:
