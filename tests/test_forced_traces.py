@@ -511,6 +511,8 @@ def test_numbers_in_steps_between_computed_ones_are_as_many_as_numpy_has(functio
         lambda x: x.reshape(2, 3),
         lambda x: np.concatenate([x, x]),
         lambda x: np.quantile(x, 2.0),
+        lambda x: x * np.datetime64("2020"),
+        lambda x: np.str_("a") + x,
     ],
 )
 def test_what_numpy_refuses_is_refused_in_its_words_by_strict_traces_too(function: Any) -> None:

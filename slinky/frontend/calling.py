@@ -389,7 +389,7 @@ def _takes_over(value: Any) -> bool:
     """Whether arrays leave an operator to what stands beside them, as NumPy has it."""
     if hasattr(type(value), "__array_ufunc__"):
         return _has_ufuncs_of_its_own(value)
-    return bool(getattr(type(value), "__array_priority__", 0) > 0)
+    return bool(getattr(value, "__array_priority__", 0) > 0)
 
 
 def _power(given: tuple[Any, ...]) -> Any:
