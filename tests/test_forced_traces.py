@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import pickle
 import re
 import tracemalloc
@@ -93,8 +94,24 @@ def test_generators_are_refused() -> None:
     def rows(x: Any) -> Any:
         yield x
 
-    with pytest.raises(sl.TracingError, match="returns its results"):
-        sl.jit(rows)
+    async def later(x: Any) -> Any:
+        yield x
+
+    for function in (rows, later):
+        with pytest.raises(sl.TracingError, match="returns its results"):
+            sl.jit(function)
+
+
+def test_what_jit_cannot_take_is_refused_where_it_stands() -> None:
+    with pytest.raises(sl.TracingError, match=r"a function whose parameters are known, got .*itemgetter\(0\)"):
+        sl.jit(operator.itemgetter(0))
+    given: Any
+    for given, match in (("all", "smallest takes a number of bytes, got 'all'"), (np.nan, "got nan")):
+        with pytest.raises(sl.TracingError, match=match):
+            sl.jit(smallest=given)
+    given = 3
+    with pytest.raises(sl.TracingError, match="donate= takes parameters of neg: a; got 3"):
+        sl.jit(donate=given)(operator.neg)
 
 
 def test_what_it_cannot_return_lazily_is_called_as_it_is() -> None:

@@ -6,6 +6,7 @@ import doctest
 import time
 from collections import namedtuple
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,6 +125,64 @@ def test_named_tuples_of_nothing_but_fields_are_looked_into() -> None:
 
 
 FACTOR = 1
+
+
+def test_callables_without_a_name_are_traced_like_functions() -> None:
+    def scaled(factor: Any, x: Any, *, offset: Any = 1) -> Any:
+        return x * factor + offset
+
+    class Scale:
+        factor = 2.0
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.factor
+
+    x, scale = image(4, 3), Scale()
+    for function, name in ((partial(partial(scaled, 2.5), offset=x), "scaled"), (scale, "Scale")):
+        traced = jit(function, strict=True)
+        assert repr(traced) == f"<jit of {name}>"
+        assert_same(traced(x), function(x))
+        assert traced.explain(x).startswith(f"{name} is traced: ")
+        assert str(traced.pipeline(x)).startswith(f"pipeline {name}(x: float32[2]")
+    traced, scale.factor = jit(scale), 3.0
+    assert_same(traced(x), x * 3.0)
+    scale.factor = 4.0
+    assert_same(traced(x), x * 4.0)
+
+
+def test_effects_of_callables_without_a_name_happen_once() -> None:
+    class Counter:
+        calls = 0
+
+        def __call__(self, x: Any) -> Any:
+            self.calls += 1
+            return np.asarray(x).strides, x + 1
+
+    counter = Counter()
+    for function in (counter, partial(counter), counter.__call__):
+        counter.calls = 0
+        assert_same(jit(function)(image(4, 3)), ((12, 4), image(4, 3) + 1))
+        assert counter.calls == 1
+
+
+def test_static_methods_and_methods_of_classes_may_be_decorated_on_either_side() -> None:
+    class Scaling:
+        factor = 2.0
+
+        @sl.jit(smallest=0, strict=True)
+        @staticmethod
+        def twice(x: Any) -> Any:
+            return x * 2
+
+        @sl.jit(smallest=0, strict=True)
+        @classmethod
+        def scaled(cls, x: Any) -> Any:
+            return x * cls.factor
+
+    x = image(4, 3)
+    for owner in (Scaling, Scaling()):
+        assert_same(owner.twice(x), x * 2)
+        assert_same(owner.scaled(x), x * 2.0)
 
 
 def test_arguments_may_stand_in_named_tuples() -> None:

@@ -5,8 +5,11 @@ Invariant: a function that is decorated gives what it gave before (`Jit`).
 
 from __future__ import annotations
 
+import functools
 import inspect
+import math
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, overload
 
 from slinky.errors import TracingError
@@ -77,24 +80,50 @@ def jit(
       elements end up in the caller's array, when all is computed.
     * `workers`, `machine`, `max_bytes`: as of `auto_schedule`.
 
-    Raises `TracingError` for what is no plain function, for names that are none of its parameters, and for `fast` where
-    nothing may be fast; when called, for what is refused.
+    Methods of classes and static ones may be decorated before or after they are made such. Raises `TracingError` for
+    what is no function with known parameters that returns its results, for names that are none of these, for a
+    `smallest` that is no number, and for `fast` where nothing may be fast; when called, for what is refused.
     """
     options = {"workers": workers, "machine": machine, "max_bytes": max_bytes}
     given = {name: value for name, value in options.items() if value is not None}
 
     if fast and (exact or not native):
         raise TracingError("fast=True says how C may round: it goes with native=True, and not with exact=True")
+    least: object = 0 if smallest is None else smallest
+    if not isinstance(least, Real) or math.isnan(least):
+        raise TracingError(f"smallest takes a number of bytes, got {smallest!r}")
     pieces = EXACT_PIECES if exact else ANY_PIECES
     backend = ("native-fast" if fast else "native") if native else "python"
 
-    def decorated(own: Callable[..., Any]) -> Jit:
+    def decorated(own: Any) -> Any:
         if isinstance(own, Jit):
             return own
-        given_function: object = own
-        if not callable(given_function) or inspect.isgeneratorfunction(own) or inspect.iscoroutinefunction(own):
+        if isinstance(own, (staticmethod, classmethod)):
+            return type(own)(decorated(own.__func__))
+        if not callable(own) or any(is_other(own) for is_other in _RETURN_LATER):
             raise TracingError(f"jit takes a function that returns its results, got {own!r}")
         away = names_given_away(own, donate)
-        return Jit(own, strict, smallest, given, backend, away, pieces, moves=native is None)
+        named = own if hasattr(own, "__name__") else _Named(own)
+        return Jit(named, strict, smallest, given, backend, away, pieces, moves=native is None)
 
     return decorated if function is None else decorated(function)
+
+
+_RETURN_LATER = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+
+
+class _Named:
+    """What is called and has no name, by that of what it calls in the end: partial functions, and objects."""
+
+    def __init__(self, own: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, own)
+        called = own
+        while isinstance(called, functools.partial):
+            called = called.func
+        self.__name__ = self.__qualname__ = getattr(called, "__name__", type(called).__name__)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)  # type: ignore[attr-defined]
+
+    def __call__(self, /, *given: Any, **named: Any) -> Any:
+        return self.__wrapped__(*given, **named)  # type: ignore[attr-defined]

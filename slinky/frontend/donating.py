@@ -11,7 +11,7 @@ nothing else that the function reads; others are not written to, and the functio
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -58,10 +58,14 @@ def parameters_of(
 def names_given_away(function: Callable[..., Any], donate: str | Sequence[str]) -> tuple[str, ...]:
     """The parameters that a function may write to.
 
-    Raises `TracingError` for names that it does not have.
+    Raises `TracingError` for names that it does not have, and where Python does not know which it has.
     """
-    names: tuple[Any, ...] = (donate,) if isinstance(donate, str) else tuple(donate)
-    known = list(inspect.signature(function).parameters)
+    is_one = isinstance(donate, str) or not isinstance(donate, Iterable)
+    names: tuple[Any, ...] = (donate,) if is_one else tuple(donate)
+    try:
+        known = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError) as error:
+        raise TracingError(f"jit takes a function whose parameters are known, got {function!r}: {error}") from None
     for name in names:
         if name not in known:
             title = getattr(function, "__name__", "the function")

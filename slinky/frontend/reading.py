@@ -12,7 +12,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Hashable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -181,12 +181,15 @@ class Reads:
         self._refuse(what)
 
     def _function(self, function: Callable[..., Any]) -> None:
-        if not isinstance(function, FunctionType):
-            self._refuse(f"{function!r} is no Python function")
-            return
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
+        if not isinstance(function, FunctionType):
+            self._refuse(f"{function!r} is no Python function")
+            called = _called_by(function)
+            if called is not None:
+                self._function(called)
+            return
         self._note(_Attribute(function, "__code__"), function.__code__, "its code")
         self._content(_Attribute(function, "__defaults__"), function.__defaults__, "a default")
         self._content(_Attribute(function, "__kwdefaults__"), function.__kwdefaults__, "a default")
@@ -299,6 +302,16 @@ class Reads:
             self._equal.append((read, _content(value)))
         except (TypeError, ValueError):
             self._refuse(f"{name} is a {type(value).__name__}, which may change")
+
+
+def _called_by(function: Any) -> Any:
+    """What a call of something that is no Python function comes to; None where that is not known."""
+    if isinstance(function, partial):
+        return function.func
+    if hasattr(function, "__wrapped__"):
+        return function.__wrapped__
+    own = getattr(function, "__func__", type(function).__call__)
+    return own if isinstance(own, FunctionType) else None
 
 
 def _draws(name: str) -> bool:
