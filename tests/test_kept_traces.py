@@ -139,6 +139,15 @@ def test_globals_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_traced(traced, image(3))
 
 
+def test_globals_that_hide_builtins_later_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced = jit(lambda x: x * abs(-2))
+    assert_traced(traced, image(3))
+    monkeypatch.setitem(globals(), "abs", lambda number: number)
+    assert_traced(traced, image(3))
+    monkeypatch.undo()
+    assert_traced(traced, image(3))
+
+
 def test_closures_and_defaults_are_watched() -> None:
     amount = 2.0
 

@@ -152,6 +152,8 @@ class Reads:
         """What it does, as its code says, that is there when it has returned: then it must not be called twice."""
         self._attributes: list[tuple[Any, str, Any]] = []
         self._items: list[tuple[dict[str, Any], str, Any]] = []
+        self._absent: list[tuple[dict[str, Any], str]] = []
+        """Globals that are not there, so that Python's own are meant."""
         self._same: list[tuple[Callable[[], Any], Any]] = []
         self._equal: list[tuple[Callable[[], Any], Hashable]] = []
         self._seen: set[int] = set()
@@ -165,6 +167,9 @@ class Reads:
                     return False
             for names, name, value in self._items:
                 if names[name] is not value:
+                    return False
+            for names, name in self._absent:
+                if name in names:
                     return False
             for read, value in self._same:
                 if read() is not value:
@@ -224,6 +229,8 @@ class Reads:
                 self._value(_Item(names, name), names[name], name, attributes)
             elif not hasattr(builtins, name) or name in _UNTRUSTED_BUILTINS:
                 self._refuse(f"it uses {name}")
+            else:
+                self._absent.append((names, name))
 
     def _value(self, read: Callable[[], Any], value: Any, name: str, attributes: frozenset[str]) -> None:
         """Something that the function has by a name."""
