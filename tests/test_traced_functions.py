@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from fractions import Fraction
 from typing import Any
@@ -238,6 +239,32 @@ def test_comparing_with_none_asks_for_no_values() -> None:
     traced = jit(lambda x: x * (x != None))  # noqa: E711
     assert_same(traced(image(3, 2)), image(3, 2))
     assert "traced at each call" not in traced.explain(image(3, 2))
+
+
+IN_PLACE: dict[str, tuple[Any, Any, Any]] = {
+    "@= of a vector": (operator.imatmul, image(3, 3), image(3)),
+    "@= of a list": (operator.imatmul, image(3, 3), [1, 2, 3]),
+    "@= of another dtype": (operator.imatmul, image(3, 3, dtype="int16"), image(3, 3)),
+    "**= of bools": (operator.ipow, image(3, 3) > 0, 2),
+    "**= of another dtype": (operator.ipow, image(3, 3, dtype="uint8"), np.float32(1)),
+    "**= of many": (operator.ipow, image(3, 3), image(3, 3, 3)),
+    "+= of many": (operator.iadd, image(3, 3), image(3, 3, 3)),
+}
+
+
+@pytest.mark.parametrize("what", IN_PLACE)
+def test_what_operators_in_place_refuse_is_refused_in_the_words_of_numpy(what: str) -> None:
+    operate, array, other = IN_PLACE[what]
+
+    def changed(x: Any, other: Any) -> Any:
+        y = x.copy()
+        return operate(y, other)
+
+    with pytest.raises((TypeError, ValueError)) as expected:
+        changed(array, other)
+    for options in ({}, {"strict": True}):
+        with pytest.raises(type(expected.value), match=re.escape(str(expected.value))):
+            jit(changed, **options)(array, other)
 
 
 def test_operators_in_place_beside_what_is_no_array_of_numbers() -> None:

@@ -19,7 +19,7 @@ from slinky.errors import SlinkyError
 from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed
 from slinky.frontend.fences import opaque
 from slinky.frontend.given import dtypes_among, lazy_arrays, trace_of
-from slinky.frontend.nodes import Array, Shape, View, exactly, numbers
+from slinky.frontend.nodes import Array, Shape, View, exactly
 from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
 from slinky.frontend.reals import Real, Told, known_reals, now
 from slinky.frontend.sizes import Size, known, same, value_of
@@ -33,7 +33,7 @@ from slinky.frontend.tables import (
     name_of,
 )
 from slinky.frontend.tracing import Trace
-from slinky.frontend.views import common_shape
+from slinky.frontend.views import common_shape, shape_in_words
 
 _OPERATORS: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
     "add": (operator.add, np.add),
@@ -230,8 +230,8 @@ def _fitting(shape: Shape, targets: Sequence[LazyArray | None]) -> Shape:
             wide = common_shape([shape, target._shape])
             if len(wide) != len(target._shape) or not all(map(same, wide, target._shape)):
                 raise ValueError(
-                    f"non-broadcastable output operand with shape {numbers(target._shape)} doesn't match the broadcast "
-                    f"shape {numbers(wide)}"
+                    f"non-broadcastable output operand with shape {shape_in_words(target._shape)} doesn't match the "
+                    f"broadcast shape {shape_in_words(wide)}"
                 )
             shape = target._shape
     return shape
@@ -418,14 +418,23 @@ def call_in_place(name: str, array: LazyArray, other: Any) -> Any:
         raise array._trace.abandon(f"{ufunc.__name__} in place, of a {type(other).__name__}")
     if name in ("pow", "matmul"):
         result = call_operator(name, (array, other))
-        if not np.can_cast(result.dtype, array.dtype, "same_kind"):
-            raise TypeError(
-                f"Cannot cast ufunc '{ufunc.__name__}' output from {result.dtype!r} to {array.dtype!r} with casting "
-                f"rule 'same_kind'"
-            )
+        if name == "pow":
+            _fitting(result._shape, [array])
+        _IN_PLACE[name](*map(_without_elements, (array, other)))  # refuses what NumPy does
         array.write(result if result.dtype == array.dtype else cast(result, array.dtype))
         return array
     return ufunc(array, other, out=(array,))
+
+
+_IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {"pow": operator.ipow, "matmul": operator.imatmul}
+
+
+def _without_elements(value: Any) -> Any:
+    """An array like a lazy one, and what NumPy makes of other values, with no elements; numbers as they are."""
+    if _is_number(value):
+        return value.dtype.type(1) if type(value) is LazyArray else known(value) if type(value) is Size else value
+    own = value if type(value) is LazyArray else np.asarray(value)
+    return np.empty((1,) * (own.ndim - 2) + (0,) * min(own.ndim, 2), own.dtype)
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -169,10 +169,12 @@ def sees_the_same(a: View, b: View) -> bool:
 
 
 def _no_broadcast(shapes: Sequence[Shape]) -> str:
-    shown = " ".join(
-        "(" + ",".join(str(value_of(n)) for n in shape) + ("," * (len(shape) == 1)) + ")" for shape in shapes
-    )
-    return f"operands could not be broadcast together with shapes {shown} "
+    return f"operands could not be broadcast together with shapes {' '.join(map(shape_in_words, shapes))} "
+
+
+def shape_in_words(shape: Shape) -> str:
+    """A shape as ufuncs have it in their errors: without spaces."""
+    return "(" + ",".join(str(value_of(n)) for n in shape) + ("," * (len(shape) == 1)) + ")"
 
 
 def common_shape(shapes: Sequence[Shape]) -> Shape:
