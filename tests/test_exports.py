@@ -93,6 +93,24 @@ def test_a_process_without_a_compiler(tmp_path: Path, native: Any) -> None:
     assert not Path(cache).exists()
 
 
+@needs_compiler
+def test_arrays_for_which_nothing_was_exported_start_no_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, others = sl.jit(smallest=0, native=True)(curve), np.linspace(-1, 1, 5000)
+    function(VALUES)
+    function.export(tmp_path / "export")
+    loaded = sl.jit(smallest=0, native=True)(curve)
+    loaded.load(tmp_path / "export")
+    monkeypatch.setenv("CC", "/nonexistent")
+    for values in (VALUES, others):
+        np.testing.assert_array_equal(loaded(values), curve(values), strict=True)
+    assert loaded.explain(VALUES).endswith(
+        "scheduled as it was where it was exported\nruns in C as far as that is known"
+    )
+    assert "scheduled as it was" not in loaded.explain(others)
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # What is refused
 # ----------------------------------------------------------------------------------------------------------------

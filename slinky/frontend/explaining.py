@@ -36,3 +36,10 @@ def schedule_in_words(scheduled: Pipeline, plan: Runs | None, *, is_used: bool) 
     except OperationError:
         lines.append("not scheduled: no schedule was found that keeps max_bytes")
     return "\n".join(lines)
+
+
+def exported_in_words(plan: Runs | None) -> str:
+    """What is known of a schedule that was loaded; `plan` runs it, or the function is called as it is."""
+    if plan is None:
+        return "called as it is: so it was where it was exported"
+    return "\n".join(["scheduled as it was where it was exported", *filter(None, [native_state(plan)])])

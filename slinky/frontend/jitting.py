@@ -25,7 +25,7 @@ from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import is_traceable
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
 from slinky.frontend.donating import GivenAsItIsError, parameters_of
-from slinky.frontend.explaining import guards_in_words, schedule_in_words
+from slinky.frontend.explaining import exported_in_words, guards_in_words, schedule_in_words
 from slinky.frontend.exporting import Loaded, Settings, asked, export, settings_of
 from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.fusing import inlined, inlined_in_c
@@ -297,7 +297,8 @@ class Jit:
         """The pipeline of a trace."""
         if traced.plan is None:
             name = func_title(self._function.__name__)
-            options = self._options if self._backend == "python" else {**self._options, "backend": self._backend}
+            is_made_for_python = self._backend == "python" or self._loaded is not None
+            options = self._options if is_made_for_python else {**self._options, "backend": self._backend}
             fusing = inlined_in_c if self._runs_loops() else inlined
             traced.plan = PLANS.of(traced.nodes, traced.outputs, name, options, self._by_pieces, fusing)
         return traced.plan
@@ -488,6 +489,10 @@ class Jit:
         leaves = [leaf for _, leaf in leaves_of((given, named))]
         plan = self._plan(traced)
         arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
+        if self._loaded is not None:
+            is_exported, exported = self._loaded.find(plan.pipeline, [*arrays, *empty], scalars)
+            if is_exported:
+                return exported_in_words(exported)
         key = tuple(array.shape for array in (*arrays, *empty))
         scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
         is_used = not self._chooses or self._is_worth_while(scheduled, traced, lengths(values))
