@@ -211,6 +211,26 @@ def test_results_that_are_arguments_are_the_arguments_or_views_of_them() -> None
         assert_same(view, x[1:, ::-1])
 
 
+@pytest.mark.parametrize("options", [{}, {"donate": "x"}])
+def test_results_are_the_arguments_only_where_they_are_so_in_numpy(options: Any) -> None:
+    """Who makes a view read-only, or gives it another shape, leaves the argument as it was."""
+
+    def whole(x: Any) -> Any:
+        views = [x[:], x[...], x.T.T, x[::-1][::-1], x.reshape(x.shape), x[None].squeeze(0), np.transpose(x, (0, 1))]
+        return [x, np.asarray(x), x.squeeze(), *np.broadcast_arrays(x, x), [*views, x]]
+
+    traced, x = jit(whole, **options), image(4, 3)
+    for _ in range(2):
+        *same, (*views, last) = traced(x)
+        assert all(each is x for each in (*same, last))
+        for view in views:
+            assert view is not x
+            assert view.shape == x.shape
+            assert np.shares_memory(view, x)
+            view.flags.writeable = False
+    assert x.flags.writeable
+
+
 def test_scalars_come_back_as_scalars() -> None:
     traced = jit(lambda x: (x.sum(), x[0, 0], x[..., 0, 0], x.sum() + 1, x.max(axis=0)[1] * 2))
     assert_same(traced(image(3, 4)), traced.__wrapped__(image(3, 4)))

@@ -225,6 +225,7 @@ class Traces:
             result = trace.source(np.asarray(value), name, origin=number)
             own.numbers[result.node] = number
             array = placed(result, trace)
+            own.given.append(array)
             array._cell.is_argument = parameter not in donate
             if parameter in donate:
                 own.donated[array._cell] = number

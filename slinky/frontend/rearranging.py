@@ -121,7 +121,7 @@ def squeeze(a: Value, axis: Any = None) -> LazyArray:
     array = as_lazy(a)
     rank = len(array._shape)
     chosen = [d for d in range(rank) if same(array._shape[d], 1)] if axis is None else axes_of(axis, rank)
-    if not rank and array.is_scalar:
+    if (not rank and array.is_scalar) or (axis is None and not chosen):
         return array
     if any(not same(array._shape[d], 1) for d in chosen):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
@@ -142,12 +142,16 @@ def broadcast_arrays(*args: Value, subok: bool = False) -> tuple[LazyArray, ...]
     trace = trace_of(args)
     arrays = [lifted(each, trace) for each in args]
     shape = common_shape([array._shape for array in arrays])
+    is_repeated = False
     for given, array in zip(args, arrays, strict=True):
         if type(given) is not LazyArray and isinstance(given, np.ndarray):
             trace.watch(given)
             array._cell.uncertain = True
         if len(array._shape) != len(shape) or not all(map(same, array._shape, shape)):
             array._cell.uncertain = True  # NumPy warns of writing to it, and does
+            is_repeated = True
+    if not is_repeated and not any(array.is_scalar for array in arrays):
+        return tuple(arrays)
     return tuple(array._seen(broadcast_to(array, shape)) for array in arrays)
 
 

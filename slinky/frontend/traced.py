@@ -49,17 +49,21 @@ class _Output:
 
 @attrs.frozen(eq=False)
 class _Argument:
-    """A result that is (a view of) an argument, by its number; or its elements as they were given, in an array of their
-    own, if it `is_apart`; if that `may_be_it`, only where the argument is not in C order."""
+    """A result that is a view of an argument, by its number, or the very argument, if it `is_it`; or its elements as
+    they were given, in an array of their own, if it `is_apart`; if that `may_be_it`, only where the argument is not in
+    C order."""
 
     number: int
     view: View
+    is_it: bool
     is_apart: bool = False
     may_be_it: bool = False
 
     def given_of(self, arrays: Sequence[Any], of: Callable[[Length], int]) -> Any:
         """The result, for such arguments."""
-        array = arrays[self.number] if self.view.is_whole else seen(np.asarray(arrays[self.number]), self.view, of)
+        array = arrays[self.number]
+        if not (self.is_it or (self.is_apart and self.view.is_whole)):
+            array = seen(np.asarray(array), self.view, of)
         if not self.is_apart or (self.may_be_it and array.flags.c_contiguous):
             return array
         return array.copy()
@@ -95,9 +99,10 @@ _NONE = np.empty(0)
 
 @attrs.frozen(eq=False)
 class Arguments:
-    """The arrays among the arguments while a function is traced: their numbers by the nodes that stand for them, and
-    the places of those that are given away."""
+    """The arrays among the arguments while a function is traced: the lazy ones in their place, their numbers by the
+    nodes that stand for them, and the places of those that are given away."""
 
+    given: list[LazyArray] = attrs.field(factory=list)
     numbers: dict[Node, int] = attrs.field(factory=dict)
     donated: dict[Cell, int] = attrs.field(factory=dict)
 
@@ -136,6 +141,7 @@ class Traced:
         self.scheduled: dict[Hashable, Runs | None] = {}
         self.asked: dict[Hashable, Asked] = {}
         self._owners.clear()
+        arguments.given.clear()
 
     def _writes(self, arguments: Arguments) -> list[Written]:
         """What goes to arguments: outputs of their own."""
@@ -201,11 +207,12 @@ class Traced:
                 return _Given(leaf)
             raise Abandoned(f"it returns a {type(leaf).__name__}")
         view = leaf._view
+        is_it = any(leaf is each for each in arguments.given)
         if leaf._cell in arguments.donated:
-            return _Argument(arguments.donated[leaf._cell], view)
+            return _Argument(arguments.donated[leaf._cell], view, is_it)
         if view.result.node in arguments.numbers:
             found_in = arguments.numbers[view.result.node]
-            return _Argument(found_in, view, not leaf._cell.is_argument, leaf._cell.uncertain)
+            return _Argument(found_in, view, is_it, not leaf._cell.is_argument, leaf._cell.uncertain)
         if view.result in found:
             owner = self._owners.setdefault(view.result, leaf._cell)
             return _Output(found[view.result], view, leaf.is_scalar, owner is not leaf._cell)
