@@ -132,6 +132,25 @@ def test_what_an_object_keeps_is_an_array() -> None:
         np.testing.assert_array_equal(kept, expected)
 
 
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_what_is_kept_of_a_trace_that_asked_for_values_may_be_returned_too() -> None:
+    seen: list[Any] = []
+
+    def positive(x: Any) -> Any:
+        y = x * 2
+        if y.min() < 0:
+            y = y - y.min()
+        seen.append(y)
+        return y + 1, y
+
+    traced, x = jit(positive), np.arange(12.0).reshape(4, 3) - 5
+    for k in range(3):
+        for found, wanted in zip(traced(x - k), ((x - k) * 2 + 11 + 2 * k, (x - k) * 2 + 10 + 2 * k), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+        assert type(seen[k]) is np.ndarray
+        np.testing.assert_array_equal(seen[k], (x - k) * 2 + 10 + 2 * k)
+
+
 @pytest.mark.parametrize("kind", [list, collections.deque, dict])
 def test_what_is_kept_in_a_container_is_an_array(kind: Any) -> None:
     holder = kind()

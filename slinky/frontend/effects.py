@@ -21,7 +21,7 @@ from typing import Any
 from slinky.frontend.arrays import LazyArray, placed
 from slinky.frontend.nodes import Array
 from slinky.frontend.reals import Real, now
-from slinky.frontend.tracing import FREE, Trace, values_of
+from slinky.frontend.tracing import FREE, Trace, computed
 
 
 def settle(trace: Trace) -> bool:
@@ -31,7 +31,7 @@ def settle(trace: Trace) -> bool:
     gc.collect()  # what only garbage holds is kept by nobody
     cells = list(trace.cells)
     found = [each for each in gc.get_referrers(*cells) if type(each) is LazyArray] if cells else []
-    for kept, value in zip(found, values_of([each._view for each in found], trace), strict=True):
+    for kept, value in zip(found, computed([each._view for each in found], trace), strict=True):
         _replace(kept, value[()] if kept.is_scalar else value)
         free = placed(FREE.source(value, "kept"), FREE)
         kept._trace, kept._cell, kept._index, kept._shape = FREE, free._cell, free._index, free._shape

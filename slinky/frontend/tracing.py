@@ -326,13 +326,14 @@ def values_of(views: Sequence[View], trace: Trace) -> list[Array]:
     computed again: a loop that asks for a value in each iteration does each of its operations once.
     """
     held = trace.held(views) if trace.reasons else []
-    found = _computed([*views, *map(whole_view, held)], trace)
+    found = computed([*views, *map(whole_view, held)], trace)
     for result, array in zip(held, found[len(views) :], strict=True):
         result.node.be_source(array)
     return found[: len(views)]
 
 
-def _computed(views: Sequence[View], trace: Trace) -> list[Array]:
+def computed(views: Sequence[View], trace: Trace) -> list[Array]:
+    """What views see, computed now, whatever else is held: the graph stays as it is."""
     nodes, views = graph_of(views)
     if not runs_by_pieces(nodes) or count_of_funcs(nodes, views) > MOST_FUNCS:
         values = computed_whole(nodes)
@@ -387,4 +388,4 @@ def runs_by_pieces(nodes: Sequence[Node], smallest: int = SMALL_BYTES) -> bool:
     return any(is_used and math.prod(numbers(shape)) * dtype.itemsize >= smallest for shape, dtype, is_used in shapes)
 
 
-__all__ = ["FREE", "PLANS", "Abandoned", "FreeTrace", "Plans", "Trace", "place", "values_of"]
+__all__ = ["FREE", "PLANS", "Abandoned", "FreeTrace", "Plans", "Trace", "computed", "place", "values_of"]
