@@ -151,6 +151,19 @@ def test_what_is_kept_of_a_trace_that_asked_for_values_may_be_returned_too() -> 
         np.testing.assert_array_equal(seen[k], (x - k) * 2 + 10 + 2 * k)
 
 
+def test_what_is_kept_by_a_trace_that_breaks_off_is_an_array() -> None:
+    kept: dict[str, Any] = {}
+
+    def first(x: Any) -> Any:
+        kept.setdefault("first", x * 2)
+        return x.strides
+
+    x = np.arange(12.0).reshape(4, 3)
+    assert jit(first)(x) == (24, 8)
+    assert type(kept["first"]) is np.ndarray
+    np.testing.assert_array_equal(kept["first"], x * 2)
+
+
 @pytest.mark.parametrize("kind", [list, collections.deque, dict])
 def test_what_is_kept_in_a_container_is_an_array(kind: Any) -> None:
     holder = kind()

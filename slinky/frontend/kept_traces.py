@@ -135,21 +135,33 @@ class Traces:
         Raises `TracingError` for what is refused, and what the function raises.
         """
         try:
-            return self._make(given, named, self.key(given, named), kind)
+            return self._make(given, named, kind)
         except SlinkyError:
             raise
         except Exception:
             has_floats = any(type(leaf) in FLOATS for _, leaf in leaves_of((given, named)))
             if not (self.tells_floats and has_floats) or self.reads is None or not self.reads.hold():
                 raise
-            self.tells_floats = False
-            try:
-                return self._make(given, named, self.key(given, named), kind)
-            except Exception:
-                self.tells_floats = True
-                raise
+        self.tells_floats = False
+        try:
+            return self._make(given, named, kind)
+        except Exception:
+            self.tells_floats = True
+            raise
 
-    def _make(self, given: Any, named: Any, key: Hashable | None, kind: Hashable) -> Traced | None:
+    def _make(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
+        """The same, once."""
+        broken_off: list[Trace] = []
+        made = self._made_in(broken_off, given, named, self.key(given, named), kind)
+        for trace in broken_off if made is None else []:
+            settle(trace)  # here, where no frame of it holds anything
+            settle_floats(trace)
+        return made
+
+    def _made_in(
+        self, traces: list[Trace], given: Any, named: Any, key: Hashable | None, kind: Hashable
+    ) -> Traced | None:
+        """The same, in a trace that is put to some others; what it left with the function's objects stays as it is."""
         if self.reads is None:
             self.reads = Reads(self._function)
         reads, rules = self.reads, self._rules
@@ -159,6 +171,7 @@ class Traces:
             return None
         trace = Trace(self._function.__name__, strict=rules.strict, options=rules.options, by_pieces=rules.by_pieces)
         trace.file = getattr(getattr(self._function, "__code__", None), "co_filename", "")
+        traces.append(trace)
         own, trace.tells_floats = Arguments(), self.tells_floats and key is not None
         try:
             arguments, keywords = self._lazy(trace, given, named, own)
