@@ -448,6 +448,17 @@ def test_grids_of_sizes_are_lazy() -> None:
         assert_traced(traced, image(*shape))
 
 
+def test_numpy_takes_sizes_for_numbers() -> None:
+    """Also NumPy's own grids, which ask for a common dtype, and functions of lists."""
+    x = image(3, 4)
+    n, m = sl.lazy(x).shape
+    assert_same(list(np.ogrid[:n, -m:m]), list(np.ogrid[:3, -4:4]))
+    assert_same(np.mgrid[0:1:3j, :n], np.mgrid[0:1:3j, :3])
+    assert_same(np.hstack([n, (m,)]), np.hstack([3, (4,)]))
+    assert np.result_type(n, np.float32) == np.result_type(3, np.float32)
+    assert_same(np.asarray(np.where(sl.lazy(x) > 0, n, x)), np.where(x > 0, 3, x))
+
+
 def _attributes() -> list[str]:
     return sorted({*dir(np.ndarray), *dir(np.float32)} - {"__getstate__"})
 

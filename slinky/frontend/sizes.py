@@ -183,6 +183,11 @@ class Size:
             return NotImplemented  # these know what to do with sizes
         return getattr(ufunc, method)(*map(_number, given), **keywords)
 
+    def __array_function__(self, function: Callable[..., Any], types: Any, given: Any, keywords: Any) -> Any:
+        if any(getattr(each, "__slinky_lazy__", False) for each in types):
+            return NotImplemented
+        return function(*_numbers(given), **{key: _numbers(each) for key, each in keywords.items()})
+
     def __neg__(self) -> Length:
         return 0 - self  # type: ignore[no-any-return]
 
@@ -215,6 +220,11 @@ def lengths(values: Mapping[Expr, int]) -> Callable[[Length], int]:
 
 def _number(given: object) -> object:
     return given._known() if type(given) is Size else given
+
+
+def _numbers(given: Any) -> Any:
+    """Arguments with numbers in the place of sizes, also in lists and tuples."""
+    return type(given)(map(_numbers, given)) if type(given) in (tuple, list) else _number(given)
 
 
 def known(given: Length) -> int:
