@@ -53,6 +53,19 @@ def test_lengths_count_in_arithmetic() -> None:
         assert_same(traced(image(n, 2)), traced.__wrapped__(image(n, 2)))
 
 
+def test_arrays_as_long_as_others_are_lazy() -> None:
+    """`np.empty(len(x))` is filled by the pipeline, of whatever length."""
+
+    def turned(points: Any) -> Any:
+        found = np.empty((len(points), 2), points.dtype)
+        found[:, 0], found[:, 1] = points[:, 0] - points[:, 1], points[:, 0] + points[:, 1]
+        return found / (len(points) - 1)
+
+    traced = jit(turned)
+    for n in (5, 9, 2):
+        assert_traced(traced, image(n, 2))
+
+
 def test_lengths_in_the_middle_of_arithmetic() -> None:
     traced = jit(lambda x: np.sqrt(np.sum(np.square(x), axis=0) / x.shape[0]) + (x.shape[1] - 2) * x[0] ** 2 - 1)
     for shape in [(4, 3), (7, 2), (1, 5)]:

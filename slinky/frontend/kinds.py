@@ -1,9 +1,10 @@
-"""The `type`, `float`, `isinstance` and `hasattr` that a traced function sees: a lazy array is an array or a scalar of
-NumPy's.
+"""The `type`, `float`, `isinstance`, `hasattr` and `len` that a traced function sees: a lazy array is an array or a
+scalar of NumPy's, and as long as its first extent.
 
 Idea. Python asks some things of the class that an object has, whatever the object says: `type(x)`, which methods there
 are, whether it is iterable. So a function that asks is traced with globals in which these say what NumPy's own would
 be asked for. `isinstance` of a class with a check of its own is asked of the array itself, which that may look at.
+Python's `len` gives numbers alone, so that arrays made of it would be of this size, and not lazy.
 
 A function that speaks of `type` otherwise than to call it (`type(made) is type`) sees Python's, which is one object.
 
@@ -52,10 +53,22 @@ def is_instance(value: Any, kinds: Any, /) -> bool:
     return issubclass(_class_of(value), kinds) if is_usual else isinstance(value, kinds)
 
 
+def length_of(*given: Any) -> Any:
+    """`len`: of an array, the size that it is."""
+    array = given[0] if len(given) == 1 and type(given[0]) is LazyArray else None
+    return len(*given) if array is None or not array._shape else array._shape[0]
+
+
 _USUAL = frozenset([type.__instancecheck__, ABCMeta.__instancecheck__])
 """How classes check, but those that have a way of their own: by the class of what they are asked about."""
 
-BUILTINS = {"float": as_float, "type": class_of, "hasattr": has_attribute, "isinstance": is_instance}
+BUILTINS = {
+    "float": as_float,
+    "type": class_of,
+    "hasattr": has_attribute,
+    "isinstance": is_instance,
+    "len": length_of,
+}
 """By the names that functions have for them."""
 
 
