@@ -40,6 +40,18 @@ CALLS: dict[str, Any] = {
     "pad": lambda x: [np.pad(x, ((1, 2), (0, 3)), mode=m) for m in ("constant", "edge", "symmetric")],
     "roll": lambda x: (np.roll(x, 1, 0), np.roll(x, (1, -1), (0, 1)), np.roll(x[0], 2)),
     "stack": lambda x: (np.stack([x, x * 2]), np.vstack([x, x[0]]), np.hstack([x, x]), np.concatenate((x, x), -1)),
+    "arrays of lists": lambda x: (
+        np.array([x, x * 2]) + 1,
+        np.asarray(([x[0], x[1]], [x[1], x[0]])) * 2,
+        np.array([x[0], x[1]], dtype="c16"),
+        np.array([[x.min(), 1.5], [2, x[0, 0]]]),
+    ),
+    "reductions of lists": lambda x: (
+        np.max([x[:-2], x[1:-1], x[2:]], axis=0),
+        np.median((x, x * 2, x / 3), axis=0),
+        np.sum([x[0], x[1]]),
+        np.any([x > 3, x < -3], axis=0, keepdims=True),
+    ),
     "like": lambda x: (np.zeros_like(x), np.ones_like(x, dtype="i2"), np.full_like(x, 3), np.copy(x)),
     "diff": lambda x: (np.diff(x), np.diff(x, 2, 0), np.diff(x > 0)),
     "products": lambda x: (x @ x.T, np.dot(x[0], x[0]), x @ x[0], np.outer(x[0], x[1]), np.matmul(x[0], x.T)),
@@ -78,6 +90,30 @@ def test_a_function(name: str, dtype: str) -> None:
         x = image(*shape, dtype=dtype)
         assert_same(traced(x), function(x), rounded=name in ROUNDED)
         assert "asks for values" not in traced.explain(x)
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.array([x, np.ones(x.shape)]).sum(axis=0),
+        lambda x: np.array([x[0], x[:, 0]]),
+        lambda x: np.array([x.max().astype("i2"), x.max().astype("u2"), x.max().astype("f4")]),
+        lambda x: np.array([x[0], x[1]], dtype="i1"),
+        lambda x: np.array([x.max()] * 100),
+    ],
+    ids=["other arrays", "shapes", "dtypes by their order", "smaller dtypes", "many"],
+)
+def test_lists_that_numpy_makes_arrays_of(function: Any) -> None:
+    x = image(4, 3)
+    traced = jit(function)
+    try:
+        want = function(x)
+    except (TypeError, ValueError) as error:
+        with pytest.raises(type(error), match=re.escape(str(error))):
+            traced(x)
+    else:
+        assert_same(traced(x), want)
 
 
 def test_the_table_has_them() -> None:

@@ -165,6 +165,8 @@ is done twice, that once. An array that shares memory with an argument, and that
   their arguments, if these are known to be in C order; else the function is called as it is. `np.zeros(x.shape)`,
   `np.arange(x.shape[0])` and their like are lazy where the traced function, or one of its module that it calls, has
   NumPy as a global of its own; else they ask for the shape, and the trace is good for arrays of this shape.
+  `np.array([x, y])` and reductions of such lists (`np.max([x, y], axis=0)`, `np.median`, `np.sum`, ...) are lazy there,
+  too, where there are no more than 64 elements in a list; else they force these, as `np.maximum.reduce([x, y])` does.
 
 `np.errstate` holds as where the call, or the operation, stands (in C, not always for values that `np.where` and its
 like do not take: [native.md](native.md#exceptions)); a function that says what becomes of warnings

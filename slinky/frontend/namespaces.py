@@ -1,17 +1,18 @@
 """The NumPy that a traced function sees: what does not hand over to lazy arrays by itself is put in its place.
 
-Idea. `np.zeros(x.shape)` and `np.asarray(x)` never ask a lazy array. So a function is traced with globals in which
-NumPy is a namespace that does: the same functions, but for those that make arrays of sizes, or of lazy arrays. The
-functions of the same module that it calls are taken along. So it goes for what asks for classes (`kinds`), and for
-functions of `math` (`reals`).
+Idea. `np.zeros(x.shape)`, `np.asarray(x)` and `np.max([x, y], axis=0)` never ask a lazy array. So a function is traced
+with globals in which NumPy is a namespace that does: the same functions, but for those that make arrays of sizes, or of
+lazy arrays, and those that make an array of a list before they reduce it. The functions of the same module that it
+calls are taken along. So it goes for what asks for classes (`kinds`), and for functions of `math` (`reals`).
 
 Invariant: where no size and no lazy array is given, everything is NumPy's own.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from slinky.errors import TracingError
 from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, converted, filled
+from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kinds import BUILTINS, is_just_called
 from slinky.frontend.operations import Ramp
 from slinky.frontend.reading import all_code, names_of
@@ -48,7 +50,7 @@ class TracedNumpy(ModuleType):
             raise TracingError("random numbers cannot be traced: numpy.random; draw them outside of the function")
         if name in _OF_FILES:
             self._trace.reads_anew(f"np.{name}, which reads files,")
-        return getattr(np, name)
+        return _OF_LISTS.get(name) or getattr(np, name)
 
     def zeros(self, shape: Any, dtype: Any = float, *given: Any, **named: Any) -> Any:
         """Zeros: lazy ones where the shape is of sizes."""
@@ -108,6 +110,8 @@ class TracedNumpy(ModuleType):
     def asarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
         """The array itself, if it is lazy."""
         is_plain = not set(named) - {"order"} and named.get("order") in (None, "K", "A")
+        if type(a) in (list, tuple) and not given and not named:
+            a, dtype = _of_list(a, dtype)
         if type(a) is not LazyArray or given or not is_plain:
             return self.array(a, dtype, **named) if set(named) == {"copy"} else np.asarray(a, dtype, *given, **named)
         if a.is_scalar:
@@ -134,6 +138,8 @@ class TracedNumpy(ModuleType):
 
     def array(self, a: Any, dtype: Any = None, **named: Any) -> Any:
         """A copy, or what need not be copied."""
+        if type(a) in (list, tuple) and not named:
+            a, dtype = _of_list(a, dtype)
         if type(a) is not LazyArray or set(named) - {"copy"}:
             return np.array(a, dtype, **named)
         copy = named.get("copy", True)
@@ -145,6 +151,52 @@ class TracedNumpy(ModuleType):
 
 _OF_FILES = frozenset(["fromfile", "fromregex", "genfromtxt", "load", "loadtxt", "memmap"])
 """What files give may be something else at the next call."""
+
+
+MOST_LISTED = 64
+"""NumPy makes arrays of lists of more lazy arrays: each would be a part of a trace."""
+
+
+def _of_list(given: Any, dtype: Any = None) -> tuple[Any, Any]:
+    """A list of lazy arrays as the array that NumPy makes of it, and the dtype to give to that; else both as given."""
+    found = lazy_arrays(given)
+    leaves = list(_leaves(given))
+    if not found or len(leaves) > MOST_LISTED or any(each.ndim != found[0].ndim for each in found):
+        return given, dtype
+    if len(found) < len(leaves) and (found[0].ndim or not all(map(np.isscalar, leaves))):
+        return given, dtype  # what is no lazy array may be of another shape
+    kinds = [each.dtype if type(each) is LazyArray else np.asarray(each).dtype for each in leaves]
+    kind = functools.reduce(np.promote_types, kinds)
+    wanted = kind if dtype is None else np.dtype(dtype)
+    if kind.kind not in "biufc" or kind != np.result_type(*kinds) or not np.can_cast(kind, wanted, "safe"):
+        return given, dtype  # NumPy looks at each element, or goes by their order
+    return _stacked(given), wanted
+
+
+def _leaves(given: Any) -> Iterator[Any]:
+    for each in given:
+        yield from _leaves(each) if type(each) in (list, tuple) else (each,)
+
+
+def _stacked(given: Any) -> Any:
+    return np.stack([_stacked(each) for each in given]) if type(given) in (list, tuple) else given
+
+
+def _reduced_list(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction that takes lists of lazy arrays, too."""
+
+    @functools.wraps(function)
+    def of_any(a: Any, *given: Any, **named: Any) -> Any:
+        return function(_of_list(a)[0] if type(a) in (list, tuple) else a, *given, **named)
+
+    return of_any
+
+
+_OF_LISTS = {
+    name: _reduced_list(getattr(np, name))
+    for name in ("all", "amax", "amin", "any", "average", "max", "mean", "median", "min", "prod", "std", "sum", "var")
+}
+"""Reductions by name: NumPy asks no element of a list whether it is lazy."""
 
 
 class _Grid:
