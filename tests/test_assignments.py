@@ -214,3 +214,37 @@ def test_random_programs_of_assignments(program: list[tuple[str, int, int]], are
     want = f(x)
     for traced in (jit(f), jit(f, machine=PIECES), for_c(f)) if whole else (jit(f, machine=PIECES, exact=True),):
         assert_same(traced(x), want)
+
+
+MASKED: dict[str, Callable[[Any, Any], Any]] = {
+    "colours": lambda y, x: y.__setitem__(x[..., 0] > 0, [9, 0, 7]),
+    "rows": lambda y, x: y.__setitem__(x[:, 0, 0] > 0, x[0, :, :1]),
+    "columns": lambda y, x: y.__setitem__((slice(None), x[0, :, 0] > 0), 1),
+    "what is known": lambda y, x: y.__setitem__((..., np.array([True, False, True])), x.max()),
+    "a part": lambda y, x: y[1:].__setitem__((..., x[0, :, 0] > 0, slice(None)), x[0, 0]),
+    "another part": lambda y, x: y.__setitem__((x[..., 0] > 0, slice(None, 2)), 5),
+    "as many as there are": lambda y, x: y.__setitem__(x > 0, np.array([5])),
+    "wrong shapes": lambda y, x: y.__setitem__(x[..., 0] > 0, [1, 2]),
+}
+
+
+@pytest.mark.parametrize("which", MASKED)
+def test_masks_of_some_axes(which: str) -> None:
+    """What is the same for all that a mask chooses is assigned by pieces."""
+
+    def assigned(x: Any) -> Any:
+        y = x.copy()
+        MASKED[which](y, x)
+        return y
+
+    for machine in (sl.Machine(), PIECES):
+        traced = jit(assigned, machine=machine)
+        for shape in ((5, 4, 3), (2, 7, 3)):
+            x = image(*shape)
+            if which == "wrong shapes":
+                with pytest.raises(ValueError, match="shape mismatch"):
+                    traced(x)
+                continue
+            assert_same(traced(x), assigned(x))
+            is_opaque = which in ("another part", "as many as there are")
+            assert ("assign is not understood" in traced.explain(x)) == is_opaque
