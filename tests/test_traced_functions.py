@@ -33,6 +33,13 @@ CALLS: dict[str, Any] = {
     "cumsum": lambda x: (np.cumsum(x, 0), x.cumprod(axis=1), np.nancumsum(x, axis=1)),
     "sort": lambda x: (np.sort(x, 0), np.argsort(x, 1), np.sort(x)),
     "fft": lambda x: np.fft.ifft(np.fft.fft(x, axis=0), axis=1),
+    "longer fft": lambda x: (
+        np.fft.rfft(x, 2 * x.shape[1]),
+        np.fft.fft(x, n=2, axis=0),
+        np.fft.irfft(np.fft.rfft(x, axis=0), len(x), axis=0),
+        np.fft.hfft(x, 9, norm="ortho"),
+        np.fft.irfft(x, 1),
+    ),
     "moveaxis": lambda x: (np.moveaxis(x[None], 0, 1), np.rollaxis(x, 1), np.swapaxes(x, 0, 1)),
     "rot90": lambda x: (np.rot90(x), np.rot90(x, 2), np.rot90(x, -1), np.fliplr(x), np.flipud(x), np.flip(x)),
     "atleast": lambda x: (np.atleast_1d(x.max()), np.atleast_2d(x[0]), np.expand_dims(x, (0, 2)), np.squeeze(x[:1])),
@@ -77,7 +84,8 @@ CALLS: dict[str, Any] = {
     ),
 }
 
-ROUNDED = {"average", "norm", "median", "cumsum", "fft", "products", "parts", "chosen", "methods"}
+BY_PIECES = {"longer fft"}
+ROUNDED = {"average", "norm", "median", "cumsum", "fft", "longer fft", "products", "parts", "chosen", "methods"}
 
 
 @pytest.mark.sweep
