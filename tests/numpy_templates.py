@@ -326,6 +326,8 @@ TEMPLATES = [
         {m}.reshape({m}.shape[::-1])
         np.split({n}, [1, 3])[1]
         np.array_split({n}, 2)[0]
+        np.vsplit({m}, [1])[0]
+        np.dsplit({m}[:, None], [1])[0]
     """, weight=3),
     *_lines("""
         {n}[{n} > 0]

@@ -24,6 +24,12 @@ CALLS: dict[str, Any] = {
     "digitize": lambda x: np.digitize(x, TABLES[0]),
     "gradient": lambda x: (np.gradient(x), np.gradient(x, axis=1), np.gradient(x, 2.0, axis=0)),
     "split": lambda x: [*np.split(x, [1, 2], axis=1), np.array_split(x, [2])[0] * 2],
+    "splits": lambda x: (
+        [part * 2 for part in np.split(x, len(x))],
+        [part + 1 for part in np.array_split(x, 3, axis=1)],
+        np.hsplit(x, 1) + np.vsplit(x, [2]) + np.dsplit(x[:, None], [1]),
+        np.hsplit(x[0] * 2, [1, 2]),
+    ),
     "column_stack": lambda x: np.column_stack([x, x[:, 0], x * 2]),
     "dstack": lambda x: np.dstack([x, x]),
     "tile": lambda x: (np.tile(x, 2), np.tile(x[0], (2, 3))),
@@ -64,7 +70,14 @@ CALLS: dict[str, Any] = {
     "products": lambda x: (x @ x.T, np.dot(x[0], x[0]), x @ x[0], np.outer(x[0], x[1]), np.matmul(x[0], x.T)),
     "rounding": lambda x: (np.round(x / 3, 1), x.round(), np.fix(x / 3), np.clip(x, None, 3), x.clip(0)),
     "rounding what is repeated": lambda x: np.broadcast_to(x[0] / 3, (4, *x[0].shape)).round(1),
-    "parts": lambda x: (np.real(x), np.imag(x), (x + 1j).real, (x * 1j).imag, np.angle(x), np.conj(x)),
+    "parts": lambda x: (
+        np.real(x),
+        np.imag(x),
+        (x + 1j).real,
+        (x * 1j).imag,
+        np.angle(x),
+        np.conj(x),
+    ),
     "chosen": lambda x: (np.where(x > 0, x, 0), np.nan_to_num(x), np.isclose(x, 1), np.sinc(x / 100)),
     "known": lambda x: (np.shape(x), np.ndim(x), np.size(x), x.ndim, len(x), np.result_type(x, 1.0).str, x.nbytes),
     "reshape": lambda x: (x.reshape(1, *x.shape), x[:, None].reshape(x.shape[0], -1), x.reshape(-1), x.ravel() + 1),
@@ -84,8 +97,19 @@ CALLS: dict[str, Any] = {
     ),
 }
 
-BY_PIECES = {"longer fft"}
-ROUNDED = {"average", "norm", "median", "cumsum", "fft", "longer fft", "products", "parts", "chosen", "methods"}
+BY_PIECES = {"longer fft", "splits"}
+ROUNDED = {
+    "average",
+    "norm",
+    "median",
+    "cumsum",
+    "fft",
+    "longer fft",
+    "products",
+    "parts",
+    "chosen",
+    "methods",
+}
 
 
 @pytest.mark.sweep

@@ -6,7 +6,7 @@ Invariant: each is what NumPy computes, operation by operation, so that the bits
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from slinky.frontend.given import as_lazy, axis_of, trace_of
 from slinky.frontend.nodes import Index
 from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.rearranging import COPY, VIEW, atleast_2d, concatenate
-from slinky.frontend.sizes import same
+from slinky.frontend.sizes import known, same
 from slinky.frontend.tables import ALONG, NotUnderstoodError, understood
 from slinky.frontend.views import common_shape
 
@@ -109,17 +109,50 @@ def _leaves(given: Any) -> list[Any]:
     return [leaf for each in given for leaf in _leaves(each)] if isinstance(given, list) else [given]
 
 
-@understood(np.split, np.array_split, how=VIEW)
-def split(ary: Value, indices_or_sections: Any, axis: int = 0) -> list[LazyArray]:
-    """Parts of an array, one behind the other."""
+@understood(np.array_split, how=VIEW)
+def array_split(ary: Value, indices_or_sections: Any, axis: int = 0) -> list[LazyArray]:
+    """Parts of an array, one behind the other: with these ends, or so many, the first of which are longer by one."""
     array = as_lazy(ary)
-    if isinstance(indices_or_sections, int):
-        raise NotUnderstoodError("sections")
     d = axis_of(axis, len(array._shape))
-    ends = [operator.index(each) for each in indices_or_sections]
+    if np.ndim(indices_or_sections) == 0:
+        count = operator.index(indices_or_sections)
+        if not 1 <= count <= MOST_PARTS:
+            raise NotUnderstoodError("numbers of parts")
+        longer = known(array._shape[d] % count)
+        ends = [array._shape[d] // count * k + min(k, longer) for k in range(1, count)]
+    else:
+        ends = [operator.index(each) for each in indices_or_sections]
     before = (slice(None),) * d
     places = zip([0, *ends], [*ends, None], strict=True)
     return [array[(*before, slice(first, last))] for first, last in places]
+
+
+@understood(np.split, how=VIEW)
+def split(ary: Value, indices_or_sections: Any, axis: int = 0) -> list[LazyArray]:
+    """The same, of parts that are as long as each other where just their number is given."""
+    array = as_lazy(ary)
+    if np.ndim(indices_or_sections) == 0:
+        count = operator.index(indices_or_sections)
+        if count < 1 or not same(array._shape[axis_of(axis, len(array._shape))] % count, 0):
+            raise NotUnderstoodError("parts of several lengths")  # NumPy says so
+    return array_split(array, indices_or_sections, axis)
+
+
+def _register_splits() -> None:
+    def handler(least: int, axis: int) -> Callable[..., Any]:
+        def of_array(ary: Value, indices_or_sections: Any) -> list[LazyArray]:
+            if len(as_lazy(ary)._shape) < least:
+                raise NotUnderstoodError("too few axes")  # NumPy says so
+            return split(ary, indices_or_sections, min(axis, len(as_lazy(ary)._shape) - 1))
+
+        return of_array
+
+    understood(np.vsplit, how=VIEW)(handler(2, 0))
+    understood(np.hsplit, how=VIEW)(handler(1, 1))
+    understood(np.dsplit, how=VIEW)(handler(3, 2))
+
+
+_register_splits()
 
 
 @understood(np.column_stack, how=COPY)
