@@ -35,6 +35,12 @@ CALLS: dict[str, Any] = {
     "tile": lambda x: (np.tile(x, 2), np.tile(x[0], (2, 3))),
     "repeat": lambda x: (np.repeat(x, 3, axis=0), x.repeat(2, 1), np.repeat(x[0], 2)),
     "median": lambda x: np.median(x, axis=0),
+    "quantiles": lambda x: (
+        np.percentile(x, 90, axis=0),
+        np.quantile(x, 0.3, axis=1, keepdims=True),
+        np.nanpercentile(np.where(x > 0, x, np.nan), 25.5),
+        np.nanquantile(x, 1, axis=0, method="nearest"),
+    ),
     "argmax": lambda x: (np.argmax(x), x.argmin(axis=1), np.nanargmax(x, axis=0)),
     "cumsum": lambda x: (np.cumsum(x, 0), x.cumprod(axis=1), np.nancumsum(x, axis=1)),
     "sort": lambda x: (np.sort(x, 0), np.argsort(x, 1), np.sort(x)),
@@ -97,19 +103,8 @@ CALLS: dict[str, Any] = {
     ),
 }
 
-BY_PIECES = {"longer fft", "splits"}
-ROUNDED = {
-    "average",
-    "norm",
-    "median",
-    "cumsum",
-    "fft",
-    "longer fft",
-    "products",
-    "parts",
-    "chosen",
-    "methods",
-}
+BY_PIECES = {"longer fft", "quantiles", "splits"}
+ROUNDED = {"average", "norm", "median", "cumsum", "fft", "longer fft", "products", "parts", "chosen", "methods"}
 
 
 @pytest.mark.sweep

@@ -223,7 +223,23 @@ def _of_half(n: Length) -> Length:
     return 2 * (n - 1)
 
 
+def _register_quantiles() -> None:
+    def handler(function: Callable[..., Any]) -> Callable[..., Any]:
+        def of_array(
+            a: Value, q: Any, axis: Any = None, *given: Any, method: str = "linear", **named: Any
+        ) -> LazyArray:
+            if given or named.keys() - {"out", "keepdims"} or type(q) not in (int, float):
+                raise NotUnderstoodError("several quantiles, or options")
+            return reduced(function, name_of(function), a, axis, q=q, method=method, **named)
+
+        return of_array
+
+    for function in (np.percentile, np.quantile, np.nanpercentile, np.nanquantile):
+        understood(function, how="reduced " + WHOLE_AXES)(handler(function))
+
+
 _register_reductions()
+_register_quantiles()
 _register_along()
 
 
