@@ -18,7 +18,7 @@ from slinky.frontend.calling import call_function, filled, lifted, pointwise
 from slinky.frontend.fences import opaque
 from slinky.frontend.given import as_lazy, axes_of, axis_of, lazy_arrays, trace_of
 from slinky.frontend.operations import Along, Contraction
-from slinky.frontend.sizes import Length, Size, known, same, value_of
+from slinky.frontend.sizes import Length, are_same, known, same, value_of
 from slinky.frontend.tables import (
     ALONG,
     EXACT,
@@ -169,15 +169,11 @@ def _register_along() -> None:
 
         def of_array(a: Value, n: Any = None, axis: int = -1, norm: Any = None) -> LazyArray:
             array, own, keywords = as_lazy(a), length, {"norm": norm}
-            if n is not None:
-                d = axis_of(axis, len(array._shape))
-                if type(n) is bool or not n >= 1:
-                    raise NotUnderstoodError("no elements")  # NumPy says so
-                count = n if type(n) is Size else operator.index(n)
-                array = _as_long(array, d, count // 2 + 1 if length is _of_half else count)
-                if length is _of_half and not same(count, 2 * (array._shape[d] - 1)):
-                    keywords["n"] = known(count)
-                    own = partial(_so_many, known(count))
+            if n is not None and (
+                length is _of_half or not are_same(n, array._shape[axis_of(axis, len(array._shape))])
+            ):
+                count = keywords["n"] = n if type(n) is bool else known(n)
+                own = partial(_so_many, count if length in (None, _of_half) else length(count))
             return accumulated(function, name, array, axis, length=own, **keywords)
 
         return of_array
@@ -200,19 +196,7 @@ def _register_along() -> None:
         understood(function, how=WHOLE_AXES, exactness=TOLERANCE)(transform(function, length))
 
 
-def _as_long(array: LazyArray, d: int, count: Length) -> LazyArray:
-    """An array with so many elements along an axis: the first ones, or zeros behind them."""
-    from slinky.frontend.rearranging import pad
-
-    extent = array._shape[d]
-    if same(extent, count):
-        return array
-    if extent > count:
-        return array[(*(slice(None),) * d, slice(None, count))]  # type: ignore[no-any-return]
-    return pad(array, tuple((0, count - extent if k == d else 0) for k in range(len(array._shape))))
-
-
-def _so_many(count: int, _: Length) -> Length:
+def _so_many(count: Length, _: Length) -> Length:
     return count
 
 
