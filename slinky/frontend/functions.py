@@ -118,7 +118,8 @@ def accumulated(
     _require_plain(keywords)
     axes = (axis_of(0 if axis is None else axis, rank),)
     keywords["axis"] = axes[0]
-    kind = dtype_of(function, [(rank, array.dtype)], keywords, 1 if length is None else 2)
+    asked = {**keywords, "n": 2} if "n" in keywords else keywords  # not as long as it is
+    kind = dtype_of(function, [(rank, array.dtype)], asked, 1 if length is None else 2)
     operation = Along(name, function, axes, (), tuple(sorted(keywords.items())), exactness_along(function))
     shape = array._shape
     if length is not None:
@@ -169,10 +170,11 @@ def _register_along() -> None:
 
         def of_array(a: Value, n: Any = None, axis: int = -1, norm: Any = None) -> LazyArray:
             array, own, keywords = as_lazy(a), length, {"norm": norm}
-            if n is not None and (
-                length is _of_half or not are_same(n, array._shape[axis_of(axis, len(array._shape))])
-            ):
-                count = keywords["n"] = n if type(n) is bool else known(n)
+            extent = array._shape[axis_of(axis, len(array._shape))]
+            if n is not None and (length is _of_half or not are_same(n, extent)):
+                if type(n) is bool or not n >= 1:
+                    raise NotUnderstoodError("no elements")  # NumPy says so
+                count = keywords["n"] = known(n)
                 own = partial(_so_many, count if length in (None, _of_half) else length(count))
             return accumulated(function, name, array, axis, length=own, **keywords)
 
