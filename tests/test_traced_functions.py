@@ -59,18 +59,6 @@ CALLS: dict[str, Any] = {
     "pad": lambda x: [np.pad(x, ((1, 2), (0, 3)), mode=m) for m in ("constant", "edge", "symmetric")],
     "roll": lambda x: (np.roll(x, 1, 0), np.roll(x, (1, -1), (0, 1)), np.roll(x[0], 2)),
     "stack": lambda x: (np.stack([x, x * 2]), np.vstack([x, x[0]]), np.hstack([x, x]), np.concatenate((x, x), -1)),
-    "arrays of lists": lambda x: (
-        np.array([x, x * 2]) + 1,
-        np.asarray(([x[0], x[1]], [x[1], x[0]])) * 2,
-        np.array([x[0], x[1]], dtype="c16"),
-        np.array([[x.min(), 1.5], [2, x[0, 0]]]),
-    ),
-    "reductions of lists": lambda x: (
-        np.max([x[:-2], x[1:-1], x[2:]], axis=0),
-        np.median((x, x * 2, x / 3), axis=0),
-        np.sum([x[0], x[1]]),
-        np.any([x > 3, x < -3], axis=0, keepdims=True),
-    ),
     "like": lambda x: (np.zeros_like(x), np.ones_like(x, dtype="i2"), np.full_like(x, 3), np.copy(x)),
     "diff": lambda x: (np.diff(x), np.diff(x, 2, 0), np.diff(x > 0)),
     "products": lambda x: (x @ x.T, np.dot(x[0], x[0]), x @ x[0], np.outer(x[0], x[1]), np.matmul(x[0], x.T)),
@@ -116,6 +104,32 @@ def test_a_function(name: str, dtype: str) -> None:
     for shape in [(5, 4), (7, 3), (3, 11)]:
         x = image(*shape, dtype=dtype)
         assert_same(traced(x), function(x), rounded=name in ROUNDED)
+        assert "asks for values" not in traced.explain(x)
+
+
+LISTS: dict[str, Any] = {
+    "arrays of lists": lambda x: (
+        np.array([x, x * 2]) + 1,
+        np.asarray(([x[0], x[1]], [x[1], x[0]])) * 2,
+        np.array([x[0], x[1]], dtype="c16"),
+        np.array([[x.min(), 1.5], [2, x[0, 0]]]),
+    ),
+    "reductions of lists": lambda x: (
+        np.max([x[:-2], x[1:-1], x[2:]], axis=0),
+        np.median((x, x * 2, x / 3), axis=0),
+        np.sum([x[0], x[1]]),
+        np.any([x > 3, x < -3], axis=0, keepdims=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float32", "float64"])
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_are_arrays(name: str, dtype: str) -> None:
+    traced = jit(LISTS[name])
+    for shape in [(5, 4), (7, 3), (3, 11)]:
+        x = image(*shape, dtype=dtype)
+        assert_same(traced(x), LISTS[name](x))
         assert "asks for values" not in traced.explain(x)
 
 
