@@ -127,3 +127,10 @@ def test_variables_named_like_words_of_python() -> None:
     named = type(f)(f.__code__, f.__globals__, "class")
     assert_same(jit(named)(x), f(x), rounded=True)
     assert {call.name() for call in traced.pipeline(x).find_all("_ = _")} & {"lambda_", "if_", "from_"}
+
+
+def test_what_holds_of_all_sizes_is_not_told() -> None:
+    """That no extent is negative, nor a sum or a part of some."""
+    function = jit(lambda x: np.pad(x, 1)[: x.shape[0] + 1, : x.shape[1] // 2 + 2][1:])
+    told = [line for line in function.explain(image(4, 6)).splitlines() if line.startswith("good where")]
+    assert not [line for line in told if " -" in line or line.startswith("good where 0 <= ")], told

@@ -22,7 +22,10 @@ from slinky.symbolic.expressions import (
     Condition,
     Constant,
     Expr,
+    FloorDivide,
     NonNegative,
+    Product,
+    Sum,
     Truth,
     Variable,
     as_expr,
@@ -48,7 +51,7 @@ class Questions:
     def note(self, condition: Condition, answer: bool) -> None:
         """Take note of an answer."""
         held = condition if answer else negate(condition)
-        is_known = isinstance(held, NonNegative) and isinstance(held.expr, Variable)  # no extent is negative
+        is_known = isinstance(held, NonNegative) and _is_never_negative(held.expr)
         if not isinstance(held, Truth) and not is_known and held not in self.held:
             self.held[held] = place()
 
@@ -71,6 +74,23 @@ class Questions:
     def hold(self, values: Mapping[Expr, int]) -> bool:
         """Whether all answers are the same for other sizes."""
         return all(evaluate(condition, values) for condition in self.held)
+
+
+def _is_never_negative(expr: Expr) -> bool:
+    """Whether that is plain of an expression of extents, none of which is negative."""
+    match expr:
+        case Variable():
+            return True
+        case Constant(value):
+            return value >= 0
+        case Sum(constant, terms):
+            return constant >= 0 and all(factor >= 0 and _is_never_negative(term) for term, factor in terms)
+        case Product(factors):
+            return all(map(_is_never_negative, factors))
+        case FloorDivide(numerator, Constant(divisor)):
+            return divisor > 0 and _is_never_negative(numerator)
+        case _:
+            return False
 
 
 def _of_the_same_call(own: Size, other: object) -> object:
