@@ -64,14 +64,15 @@ def compare_traced(
     result: np.ndarray,
     plain: Callable[[np.ndarray], object],
     name: str = "plain NumPy",
+    max_bytes: int | None = None,
     **numbers: float,
 ) -> str:
     """A table of time and memory of a function as it stands, and of what `sl.jit` makes of it.
 
     The pipeline is given the array of the function, and after it those that the function knows, which are its `arrays`;
-    the floats that it computes with are `numbers`, in their order.
+    the floats that it computes with are `numbers`, in their order. Intermediates take no more than `max_bytes`.
     """
-    pipeline, target = traced.pipeline(arrays[0]).auto(), np.empty_like(result)
+    pipeline, target = traced.pipeline(arrays[0]).auto(max_bytes=max_bytes), np.empty_like(result)
     return compare(lambda: plain(arrays[0]), target.nbytes, lambda: pipeline.run(*arrays, target, **numbers), name)
 
 

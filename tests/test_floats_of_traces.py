@@ -3,6 +3,7 @@
 import copy
 import functools
 import math
+import operator
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from math import sqrt
@@ -344,6 +345,15 @@ def test_it_says_for_which_floats_a_trace_is_good() -> None:
     assert "good where (t > 1) is False, asked in" in said
     assert "good where bool(t) is True, asked in" in said
     assert "good where t is 0.5, asked in" in jit(padded).explain(X, 0.5)
+
+
+def test_sums_are_added_as_they_are() -> None:
+    """Which may be with more digits than one after the other: by whoever adds floats."""
+    check(lambda x, t: x * sum([t] * 10) + sum([t, 1], t) + sum((t, 0.5), start=2), X, values=[0.1, 0.3, 0.7])
+    foreign = check(lambda x, t: x * functools.reduce(operator.add, [t] * 10), X, values=[0.1, 0.3, 0.7])
+    assert not foreign._traces.tells_floats
+    check(lambda x, t: x * math.fsum([t] * 10) + math.prod([t, t, 3]), X, values=[0.1, 0.3, 0.7])
+    check(lambda x, t: x * (x.shape[0] + t + len(x)) + sum([x, t]), X, values=[0.1, 0.3, 0.7])
 
 
 def test_many_steps_are_steps() -> None:

@@ -292,8 +292,12 @@ def test_functions_of_small_arrays_are_not_traced_over_and_over() -> None:
     traced = sl.jit(workers=1, machine=MACHINE)(lambda x, by: x * by)
     x = image(1000)
     for k in range(20):
-        assert_same(traced(x, k / 4), x * np.float32(k / 4))
+        assert_same(traced(x, k), x * np.float32(k))
     assert kept(traced) == jitting.LOOKS
+    of_floats = sl.jit(workers=1, machine=MACHINE)(lambda x, by: x * by)
+    for k in range(20):
+        assert_same(of_floats(x, k / 4), x * np.float32(k / 4))
+    assert kept(of_floats) == 1
 
 
 def test_functions_of_small_arrays_that_cannot_be_traced_are_called_as_they_are() -> None:

@@ -117,6 +117,8 @@ def test_numbers_are_part_of_the_kind_and_need_no_new_pipeline(monkeypatch: pyte
 
 
 def test_what_is_computed_twice_is_computed_once() -> None:
+    """A float that is told at each call is another one than a number, whatever it is now."""
+
     def function(x: Any, amount: float) -> Any:
         return np.exp2(x * amount) - np.exp2(x * 0.5), np.exp2(x * amount).max(axis=0)
 
@@ -124,7 +126,11 @@ def test_what_is_computed_twice_is_computed_once() -> None:
     for amount in (0.25, 0.5):
         assert_same(traced(image(5, 3), amount), function(image(5, 3), amount))
     assert traced.explain(image(5, 3), 0.25).splitlines()[0].count("exp2") == 2
-    assert traced.explain(image(5, 3), 0.5).splitlines()[0].count("exp2") == 1
+    assert kept(traced) == 1
+    for amount, count in ((0.25, 2), (0.5, 1)):
+        fixed = jit(lambda x, amount=amount: function(x, amount))
+        assert_same(fixed(image(5, 3)), function(image(5, 3), amount))
+        assert fixed.explain(image(5, 3)).splitlines()[0].count("exp2") == count
 
 
 # What is outside ------------------------------------------------------------------------------------------------------

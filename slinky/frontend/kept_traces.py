@@ -21,7 +21,7 @@ from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
 from slinky.frontend.reading import Reads
-from slinky.frontend.reals import FLOATS
+from slinky.frontend.reals import FLOATS, ToldFloatError
 from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import MOST_FUNCS, Abandoned, Trace
 from slinky.frontend.trees import is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
@@ -138,9 +138,10 @@ class Traces:
             return self._make(given, named, kind)
         except SlinkyError:
             raise
-        except Exception:
+        except (Exception, ToldFloatError) as error:
             has_floats = any(type(leaf) in FLOATS for _, leaf in leaves_of((given, named)))
-            if not (self.tells_floats and has_floats) or self.reads is None or not self.reads.hold():
+            may_try = self.tells_floats and has_floats and self.reads is not None and self.reads.hold()
+            if not may_try and not isinstance(error, ToldFloatError):
                 raise
         self.tells_floats = False
         try:

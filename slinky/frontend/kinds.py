@@ -1,5 +1,5 @@
-"""The `type`, `float`, `isinstance`, `hasattr` and `len` that a traced function sees: a lazy array is an array or a
-scalar of NumPy's, and as long as its first extent.
+"""What a traced function sees for `type`, `isinstance`, `hasattr`, `float`, `len` and `sum`: a lazy array is an array
+or a scalar of NumPy's, and as long as its first extent.
 
 Idea. Python asks some things of the class that an object has, whatever the object says: `type(x)`, which methods there
 are, whether it is iterable. So a function that asks is traced with globals in which these say what NumPy's own would
@@ -20,7 +20,7 @@ from typing import Any
 
 from slinky.frontend.arrays import LazyArray
 from slinky.frontend.places import instructions_of
-from slinky.frontend.reals import Real, as_float
+from slinky.frontend.reals import Real, as_float, sum_of
 from slinky.frontend.sizes import Size
 
 _STAND_INS = (LazyArray, Size, Real)
@@ -68,6 +68,7 @@ BUILTINS = {
     "hasattr": has_attribute,
     "isinstance": is_instance,
     "len": length_of,
+    "sum": sum_of,
 }
 """By the names that functions have for them."""
 

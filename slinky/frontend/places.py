@@ -68,6 +68,13 @@ def instructions_of(code: CodeType) -> tuple[dis.Instruction, ...]:
     return tuple(dis.get_instructions(code))
 
 
+def does(frame: FrameType, *names: str) -> bool:
+    """Whether a frame of somebody else's stands at an instruction whose name begins so; frames of ours do anything."""
+    if frame.f_code.co_filename.startswith(_HERE):
+        return True
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith(names)
+
+
 @lru_cache(maxsize=4096)
 def _is_users(code: CodeType) -> bool:
     return not code.co_filename.startswith((_HERE, _NUMPY))
