@@ -111,7 +111,8 @@ class Jit:
         """What the function gives for these arguments."""
         self._calls += 1
         if self._ready and not named:
-            ready = self._ready.get(exact_kind(given)) or self._ready.get(exact_kind(given, with_floats=False))
+            kind = exact_kind(given, with_floats=False)
+            ready = self._ready.get(kind) or self._ready.get(exact_kind(given))
             if ready is self._plain:
                 return self._as_written(*given)
             if ready is not None and (reads := self._traces.reads) is not None and reads.hold():
@@ -276,13 +277,11 @@ class Jit:
             return without_arrays(traced, of)
         plan = self._plan(traced)
         arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
-        sizes = [values[symbol] for symbol in traced.untold]
         run = self._scheduled(traced, plan, arrays, empty, scalars, of)
         if run is None:
             return None
         workers = self._options.get("workers")
-        scalars_of = lambda reals: plan.scalars(traced.floats(reals), sizes)  # noqa: E731
-        return runner(traced, run, shapes, scalars_of, of, workers, chooses=self._chooses)
+        return runner(traced, run, shapes, scalars, plan.floats, of, workers, chooses=self._chooses)
 
     def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> bool:
         """Whether a schedule is enough faster than the function itself, on the machine that it is made for."""

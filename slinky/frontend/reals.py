@@ -171,6 +171,14 @@ class Reals:
         """Whether the trace is good for one value of some float."""
         return any(question.asked.function is float for question in self._questions.values())
 
+    @property
+    def places(self) -> list[int] | None:
+        """The numbers of the leaves that the steps are; None where something is computed, or was asked."""
+        if self._questions:
+            return None
+        found = [step.number for step in self._steps if isinstance(step, _Argument)]
+        return found if len(found) == len(self._steps) else None
+
     def values(self, leaves: Sequence[Any]) -> list[float] | None:
         """What the steps give for arguments, by their leaves; None where an answer is another one than it was."""
         if not self._steps:

@@ -35,7 +35,8 @@ def runner(
     traced: Traced,
     plan: Runs,
     shapes: Sequence[tuple[tuple[int, ...], Any]],
-    scalars_of: Callable[[Sequence[float]], dict[str, Any]],
+    scalars: dict[str, Any],
+    floats: Sequence[str],
     of: Callable[[Length], int],
     workers: int | None,
     *,
@@ -43,41 +44,42 @@ def runner(
 ) -> Runner:
     """What runs a trace on arguments of just the sizes that `of` tells, whose outputs have these shapes and dtypes, by
     so many threads (None: as many as there are); where it `chooses`, large arrays in columns are left to NumPy, whose
-    loops go along these. `scalars_of` gives the scalars of a run, given what the steps of its floats give.
+    loops go along these. The `scalars` are those of this call, of which the `floats` are told at each one.
 
     What it gives raises `OtherFloatsError` for floats of which something else is true than was asked.
     """
     sources, is_alone, enter = traced.sources, traced.is_one_array, plan.enter
-    tell = _telling(traced, scalars_of)
+    tell = _telling(traced, scalars, floats)
     numbers = [number for number, _ in sources if number is not None]
     empty = _empty(shapes, workers) if all(map(_goes_once, traced.nodes)) else np.empty
 
     def run_on(leaves: Any) -> Any:
-        reals, scalars = tell(leaves)
+        reals, numbers_of = tell(leaves)
         arrays = [array if number is None else leaves[number] for number, array in sources]
         outputs = [empty(shape, dtype) for shape, dtype in shapes]
-        enter((*arrays, *outputs), scalars)
+        enter((*arrays, *outputs), numbers_of)
         return outputs[0] if is_alone else traced.given_back(leaves, outputs, of, reals=reals)
 
     def write_on(leaves: Any) -> Any:
-        reals, scalars = tell(leaves)
+        reals, numbers_of = tell(leaves)
         arrays = [array if number is None else leaves[number] for number, array in sources]
         outputs, as_given = traced.targets(leaves, shapes, of), traced.as_given(leaves, of)
-        enter((*arrays, *outputs), scalars)
+        enter((*arrays, *outputs), numbers_of)
         traced.hand_over(leaves, outputs, of)
         return traced.given_back(leaves, outputs, of, as_given, reals)
 
     found: Runner = write_on if traced.written else run_on
     is_short = is_alone and len(shapes) == 1 and numbers and not traced.written and len(numbers) == len(sources)
-    if is_short and not traced.trace.reals:
-        found = _of_arguments(plan, numbers, *shapes[0], scalars_of(()), empty)
+    if is_short:
+        is_told = bool(traced.trace.reals)
+        found = _of_arguments(plan, numbers, *shapes[0], tell if is_told else scalars, empty)
     vars(found)["plan"] = plan
     return _guarded(traced, found, chooses=chooses)
 
 
 def without_arrays(traced: Traced, of: Callable[[Length], int]) -> Runner:
     """What gives back the results of a trace that computes no arrays."""
-    tell = _telling(traced, lambda reals: {})
+    tell = _telling(traced, {}, ())
     return lambda leaves: traced.given_back(leaves, (), of, reals=tell(leaves)[0])
 
 
@@ -88,18 +90,22 @@ class OtherFloatsError(SlinkyError):
 _Telling = Callable[[Any], tuple[Sequence[float], dict[str, Any]]]
 
 
-def _telling(traced: Traced, scalars_of: Callable[[Sequence[float]], dict[str, Any]]) -> _Telling:
+def _telling(traced: Traced, scalars: dict[str, Any], floats: Sequence[str]) -> _Telling:
     """What tells the floats and scalars of a run, by the leaves of its arguments."""
     reals = traced.trace.reals
     if not reals:
-        always: tuple[Sequence[float], dict[str, Any]] = ((), scalars_of(()))
+        always: tuple[Sequence[float], dict[str, Any]] = ((), scalars)
         return lambda leaves: always
+    places = traced.floats_among_leaves if traced.is_one_array else None
+    if places is not None:
+        named = [(floats[k], number) for k, number in places]
+        return lambda leaves: ((), {**scalars, **{name: float(leaves[number]) for name, number in named}})
 
     def tell(leaves: Any) -> tuple[Sequence[float], dict[str, Any]]:
         found = reals.values(leaves)
         if found is None:
             raise OtherFloatsError("floats of which something else is true than was asked")
-        return found, scalars_of(found)
+        return found, {**scalars, **dict(zip(floats, traced.floats(found), strict=bool(floats)))}
 
     return tell
 
@@ -122,11 +128,14 @@ def _of_arguments(
     numbers: Sequence[int],
     shape: tuple[int, ...],
     dtype: Any,
-    scalars: dict[str, Any],
+    scalars: dict[str, Any] | _Telling,
     empty: Callable[..., Any],
 ) -> Runner:
-    """What runs a pipeline whose inputs are all arguments, and that gives one array: calls as short as can be."""
+    """What runs a pipeline whose inputs are all arguments, and that gives one array: calls as short as can be. Its
+    scalars are always the same, or told."""
     enter = plan.enter
+    if callable(scalars):
+        return _told_arguments(plan, numbers, shape, dtype, scalars, empty)
     if len(numbers) == 1:
         (number,) = numbers
 
@@ -144,6 +153,22 @@ def _of_arguments(
         return output
 
     return run_on_many
+
+
+def _told_arguments(
+    plan: Runs, numbers: Sequence[int], shape: tuple[int, ...], dtype: Any, tell: _Telling, empty: Callable[..., Any]
+) -> Runner:
+    """The same, where scalars are told."""
+    enter, read = plan.enter, operator.itemgetter(*numbers)
+    is_alone = len(numbers) == 1
+
+    def run_on_told(leaves: Any) -> Any:
+        scalars = tell(leaves)[1]
+        output = empty(shape, dtype)
+        enter((read(leaves), output) if is_alone else (*read(leaves), output), scalars)
+        return output
+
+    return run_on_told
 
 
 def _for_rows(run: Runner) -> Runner:

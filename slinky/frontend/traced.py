@@ -224,6 +224,15 @@ class Traced:
         return [float(reals[each.step]) if type(each) is Told else each for each in self._floats]  # type: ignore[misc]
 
     @property
+    def floats_among_leaves(self) -> list[tuple[int, int]] | None:
+        """Which floats of a run are which arguments, by their numbers, where that is all that is to be known of
+        these; None where something is computed of them, or was asked."""
+        places = self.trace.reals.places
+        if places is None:
+            return None
+        return [(k, places[each.step]) for k, each in enumerate(self._floats) if type(each) is Told]
+
+    @property
     def is_one_array(self) -> bool:
         """Whether what comes back is just one array that is computed."""
         return isinstance(self.result, _Output) and self.result.view.is_whole and not self.result.scalar
