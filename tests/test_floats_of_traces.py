@@ -331,6 +331,18 @@ def test_scalars_warn_as_often_as_they_do() -> None:
         assert warned[0] == warned[1]
 
 
+@sl.jit(smallest=0, native=False)
+def of_weights(w: Array, t: float) -> Array:
+    return w * t
+
+
+def test_a_traced_function_inside_is_told_by_the_value() -> None:
+    """Where it is given no array of the function around it, what it gives is the same at each call."""
+    own = np.arange(1.0, 6)
+    check(lambda x, t: x + of_weights(own, t), X)
+    check(lambda x, t: of_weights(x, t) + of_weights(x, t=t * 2), X)
+
+
 def test_threads_have_their_own_floats() -> None:
     function = jit(lambda x, t: x * t + t)
     with ThreadPoolExecutor(4) as pool:

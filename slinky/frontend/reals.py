@@ -116,11 +116,11 @@ class Reals:
         return self._noted(function, given, self._called(function, given))
 
     def told(self, value: Any) -> Any:
-        """A float as what is computed has it: told at each call (`Told`), or always the same: one that was kept from
-        another call is what it was there."""
+        """A float as what is computed has it: told at each call (`Told`), or always the same: one of a trace around
+        this one, which is good for its value then, or one that was kept from another call."""
         if type(value) is not Real:
             return value
-        return Told(value._step, value._value) if value._reals is self else value._value
+        return Told(value._step, value._value) if value._reals is self else value._known()
 
     def _are_of_this_call(self, given: Sequence[Any]) -> bool:
         return not self.is_over and all(each._reals is self for each in given if type(each) is Real)
