@@ -91,6 +91,11 @@ def small(x: Array, t: float) -> Any:
     return x * t, (x * t).dtype.name, t > 1
 
 
+def powers_of_few_bits(x: Array, t: float) -> Any:
+    x = x.astype(np.float32)
+    return x**t, x**-t, abs(x) ** (t / 4)
+
+
 def numbers(x: Array, t: float) -> Any:
     return x + 1, t, -t, t * 2, [t // 3, t % 3], {"a": t / 7}, t == t, bool(t)
 
@@ -109,7 +114,7 @@ def test_one_trace_serves_all_floats(function: Any) -> None:
     assert traced.kept(check(function, X)) <= 2
 
 
-@pytest.mark.parametrize("function", [damped, powers, numbers, turned_back], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [damped, powers, powers_of_few_bits, numbers, turned_back], ids=lambda f: f.__name__)
 def test_errors_and_answers_are_those_of_each_float(function: Any) -> None:
     check(function, X)
 

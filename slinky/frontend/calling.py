@@ -395,11 +395,16 @@ def _takes_over(value: Any) -> bool:
 def _power(given: tuple[Any, ...]) -> Any:
     """`**`, for which NumPy has several ways: of scalars, and of squares and other exponents that are numbers."""
     base, exponent = given
-    if type(base) is LazyArray and not base.is_scalar and type(exponent) in (int, float, Real) and exponent == 2:
+    if type(base) is LazyArray and not base.is_scalar and _is_of_python(exponent) and exponent == 2:
         if base.dtype.kind == "f" or (base.dtype.kind == "c" and type(exponent) is int):
             return np.square(base)
     numbers_only = all(_is_number(value) for value in given)
     return pointwise(operator.pow, given, name="power", unpacked=numbers_only, exactness=exactness_of(np.power))
+
+
+def _is_of_python(value: Any) -> bool:
+    """Whether something is an int or a float of Python's: scalars of NumPy's have dtypes that arrays take on."""
+    return value.__class__ in (int, float) and type(value) in (int, float, Real)
 
 
 def _is_number(value: Any) -> bool:
