@@ -6,6 +6,8 @@ import math
 import operator
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
 from math import sqrt
 from typing import Any
 
@@ -184,6 +186,12 @@ def copied(x: Array, t: float) -> Any:
     return x * copy.copy(t) + copy.deepcopy([t])[0]
 
 
+def with_other_classes(x: Array, t: float) -> Any:
+    """Which look for a float."""
+    half, lists = Decimal("0.5"), [np.all(t == [0.5]), np.all([1.5] == t)]
+    return x * 2 if t == half else x, half != t, t in [half], *lists, t == Fraction(1, 2)
+
+
 def to_a_root(x: Array, t: float) -> Any:
     return x + (-2.0) ** t
 
@@ -205,6 +213,7 @@ def to_a_root(x: Array, t: float) -> Any:
         spaced,
         sorted_first,
         copied,
+        with_other_classes,
         to_a_root,
     ],
     ids=lambda f: f.__name__,

@@ -313,14 +313,12 @@ class Real:
         return self._value
 
     def _with_another(self, function: Callable[..., Any], other: Any, *, turned: bool) -> Any:
-        """What comes of something else: of other numbers at once; arrays, sizes and the like know what they do."""
+        """What comes of something else: lazy arrays and sizes know what they do; others may look for a float, and not
+        find one (`Decimal`), or be made an array (`np.float64(1.5) == [1.5]`)."""
         if type(other) is Size or getattr(type(other), "__slinky_lazy__", False):
             return NotImplemented
-        if other is None or type(other) is str:
-            return function(other, self._value) if turned else function(self._value, other)
-        if isinstance(other, (int, float, complex)):
-            return function(other, self._known()) if turned else function(self._known(), other)
-        return NotImplemented
+        own = self._value if other is None or type(other) is str else self._known()
+        return function(other, own) if turned else function(own, other)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # functions that ask `isinstance(x, float)` mean a float like this
