@@ -1,5 +1,6 @@
 """Floats among arguments: told at each call, wherever a function does nothing with them that nobody sees."""
 
+import contextlib
 import copy
 import functools
 import math
@@ -350,6 +351,19 @@ def of_weights(w: Array, t: float) -> Array:
     return w * t
 
 
+def too_small(x: Array, t: float) -> Any:
+    with np.errstate(under="raise"):
+        try:
+            square = t * t
+        except FloatingPointError:
+            square = 7.0
+    return x * square
+
+
+def test_scalars_that_are_too_small_raise_where_they_do() -> None:
+    check(too_small, X)
+
+
 def test_a_traced_function_inside_is_told_by_the_value() -> None:
     """Where it is given no array of the function around it, what it gives is the same at each call."""
     own = np.arange(1.0, 6)
@@ -380,6 +394,29 @@ def test_sums_are_added_as_they_are() -> None:
     assert not foreign._traces.tells_floats
     check(lambda x, t: x * math.fsum([t] * 10) + math.prod([t, t, 3]), X, values=[0.1, 0.3, 0.7])
     check(lambda x, t: x * (x.shape[0] + t + len(x)) + sum([x, t]), X, values=[0.1, 0.3, 0.7])
+
+
+def swallowed(x: Array, t: float) -> Array:
+    with contextlib.suppress(BaseException):
+        return x * functools.reduce(operator.add, [t] * 10)
+    return x
+
+
+def returned_at_last(x: Array, t: float) -> Array:
+    def total() -> float:
+        try:
+            return functools.reduce(operator.add, [t] * 10)
+        finally:
+            if t > 0.5:
+                return 2.0  # noqa: B012
+
+    return x * total()
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("function", [swallowed, returned_at_last], ids=lambda f: f.__name__)
+def test_sums_are_added_as_they_are_where_errors_are_lost(function: Any) -> None:
+    check(function, X, values=[0.7, 0.3, 0.1])
 
 
 def test_many_steps_are_steps() -> None:

@@ -178,6 +178,8 @@ class Traces:
             arguments, keywords = self._lazy(trace, given, named, own)
             before = with_leaves((arguments, keywords), lambda leaf: leaf)
             result = self._calls(trace, arguments, keywords)
+            if trace.reals.are_added_elsewhere:
+                raise ToldFloatError
             if not is_same_tree((arguments, keywords), before):
                 raise Abandoned("it changes a list or dictionary that it is given")
             if trace.abandoned is not None:

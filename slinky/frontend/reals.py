@@ -82,6 +82,8 @@ class Reals:
         self._kinds: list[type] = []
         self.warns = False
         """Whether NumPy may warn of what is computed of scalars: a trace would say nothing."""
+        self.are_added_elsewhere = False
+        """Whether a `ToldFloatError` was raised, which somebody may have caught."""
         self.is_over = False
         """Whether the trace has ended, so that nothing is noted any more."""
 
@@ -249,8 +251,9 @@ _SIGNS: dict[Callable[..., Any], str] = {
 
 
 def _raising() -> Any:
-    """Settings of NumPy's under which scalars raise what they would warn of: that is left to the function itself."""
-    return np.errstate(divide="raise", over="raise", invalid="raise")
+    """Settings of NumPy's under which scalars raise what they may warn of, or raise, where the function stands: that is
+    left to the function itself."""
+    return np.errstate(all="raise")
 
 
 def _value(each: Any) -> Any:
@@ -273,6 +276,7 @@ def _adds(*, turned: bool = False) -> Callable[..., Any]:
 
     def method(self: Real, other: Any) -> Any:
         if not self._reals.is_over and not does(sys._getframe(1), "BINARY_"):
+            self._reals.are_added_elsewhere = True
             raise ToldFloatError  # `sum` of floats, and others, add them with more digits
         return add(self, other)
 
