@@ -187,6 +187,16 @@ def copied(x: Array, t: float) -> Any:
     return x * copy.copy(t) + copy.deepcopy([t])[0]
 
 
+def beside_scalars(x: Array, t: float) -> Any:
+    """Whose arithmetic is not that of ufuncs: `**` gives other last digits."""
+    two, few, three = np.float64(2.3), np.float32(1.7), np.int64(3)
+    return x * (two**t), few**t, three**t, few % (t + 2), two > t, two == t, three * t, t**three, x - (few - t)
+
+
+def as_objects(x: Array, t: float) -> Any:
+    return x + 1, np.vectorize(lambda a, b: a * b)(x, t), type(np.asarray(t, object)[()]).__name__
+
+
 def with_other_classes(x: Array, t: float) -> Any:
     """Which look for a float."""
     half, lists = Decimal("0.5"), [np.all(t == [0.5]), np.all([1.5] == t)]
@@ -214,6 +224,8 @@ def to_a_root(x: Array, t: float) -> Any:
         spaced,
         sorted_first,
         copied,
+        beside_scalars,
+        as_objects,
         with_other_classes,
         to_a_root,
     ],
@@ -369,6 +381,29 @@ def test_a_traced_function_inside_is_told_by_the_value() -> None:
     own = np.arange(1.0, 6)
     check(lambda x, t: x + of_weights(own, t), X)
     check(lambda x, t: of_weights(x, t) + of_weights(x, t=t * 2), X)
+
+
+def beside_one(x: Array, t: Any) -> Array:
+    return x * (np.float64(1) / t)
+
+
+def in_parts(x: Array, t: Any) -> Array:
+    whole, rest = np.divmod(1.0, t)
+    return x * whole + rest
+
+
+@pytest.mark.parametrize("plain", [beside_one, in_parts], ids=lambda f: f.__name__)
+def test_what_is_computed_of_floats_warns_in_the_same_words(plain: Any) -> None:
+    """As often, too."""
+    function = jit(plain)
+    for t in (0.5, 0.0, 0.25, 0.0, math.inf):
+        warned = []
+        for each in (plain, function):
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                each(X, t)
+            warned.append(sorted(str(w.message) for w in found))
+        assert warned[0] == warned[1]
 
 
 def test_threads_have_their_own_floats() -> None:

@@ -80,6 +80,8 @@ class Reals:
         self._questions: dict[Hashable, _Question] = {}
         self._made: list[weakref.ref[Real]] = []
         self._kinds: list[type] = []
+        self._is_of_numpy = False
+        """Whether NumPy computes something: it may warn."""
         self.warns = False
         """Whether NumPy may warn of what is computed of scalars: a trace would say nothing."""
         self.are_added_elsewhere = False
@@ -98,6 +100,7 @@ class Reals:
         if not self._are_of_this_call(given):
             return function(*known_reals(given))
         if isinstance(function, np.ufunc) or any(type(now(each)) in _OF_NUMPY for each in given):
+            self._is_of_numpy = True
             try:
                 with _raising():
                     result = self._called(function, given)
@@ -185,7 +188,7 @@ class Reals:
         """What the steps give for arguments, by their leaves; None where an answer is another one than it was."""
         if not self._steps:
             return []
-        if _OF_NUMPY.isdisjoint(self._kinds):
+        if not self._is_of_numpy and _OF_NUMPY.isdisjoint(self._kinds):
             return self._values(leaves)
         with _raising():
             return self._values(leaves)
@@ -370,7 +373,7 @@ class Real:
     def __getattr__(self, name: str) -> Any:
         """What floats have beside: of its value."""
         kind = type(self._value)
-        if not hasattr(kind, name):
+        if not hasattr(kind, name) or name in _OF_MEMORY:
             raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
         return getattr(kind(0) if name in _OF_KINDS else self._known(), name)
 
@@ -380,6 +383,11 @@ class Real:
     def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **keywords: Any) -> Any:
         if _has_lazy((given, keywords)):
             return NotImplemented  # these know what to do with reals
+        if ufunc in _OPERATORS and does(sys._getframe(1), "BINARY_", "COMPARE_OP"):
+            ufunc = _OPERATORS[ufunc]  # of a scalar, which has ways of its own
+            if not all(type(each) in _NUMBERS for each in given):
+                return ufunc(*known_reals(given))
+            return self._reals.computed(ufunc, given)
         if method == "__call__" and not keywords and all(type(each) in _NUMBERS for each in given):
             return self._reals.computed(ufunc, given)
         return getattr(ufunc, method)(*known_reals(given), **known_reals(keywords))
@@ -390,6 +398,23 @@ class Real:
         return function(*known_reals(given), **known_reals(keywords))
 
 
+_OPERATORS: dict[Any, Callable[..., Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.power: operator.pow,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+}
+"""By the ufuncs that scalars of NumPy's call where they stand beside something unknown."""
+
 _OF_NUMPY = frozenset([np.float64, np.float32])
 FLOATS = frozenset([float, *_OF_NUMPY])
 """The classes of floats that are told at each call."""
@@ -397,6 +422,8 @@ FLOATS = frozenset([float, *_OF_NUMPY])
 _NUMBERS = frozenset([bool, int, Real, *FLOATS])
 _OF_KINDS = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"])
 """What is the same for all scalars of a dtype."""
+_OF_MEMORY = frozenset(["__array_interface__", "__array_struct__"])
+"""Ways to read a scalar that come before `__array__`, and tell nothing of the class that an object would have."""
 
 
 def known_reals(tree: Any) -> Any:
