@@ -267,6 +267,38 @@ def test_what_is_kept_elsewhere_is_a_float() -> None:
     assert {type(each) for each in kept} == {float}
 
 
+def test_what_is_kept_as_a_key_is_a_float() -> None:
+    keys_of: dict[Any, int] = {7.0: 0}
+    known: set[Any] = set()
+
+    def keeps(x: Array, t: float) -> Array:
+        keys_of[t * 2] = len(keys_of)
+        known.add(t)
+        return x * t
+
+    function = jit(keeps)
+    for t in (0.5, 0.75, 0.25):
+        np.testing.assert_array_equal(function(X, t), X * t)
+    assert list(keys_of.items()) == [(7.0, 0), (1.0, 1), (1.5, 2), (0.5, 3)]
+    assert known == {0.5, 0.75, 0.25}
+    assert {type(each) for each in (*keys_of, *known)} == {float}
+
+
+def test_what_is_kept_by_a_function_that_fails_is_a_float() -> None:
+    kept: list[Any] = []
+
+    def fails(x: Array, t: float) -> Array:
+        kept.append(t * 2)
+        if t > 1:
+            raise ValueError("too much")
+        return x * t
+
+    function = jit(fails)
+    with pytest.raises(ValueError, match="too much"):
+        function(X, 1.5)
+    assert {type(each) for each in kept} == {float}
+
+
 def test_filters_and_kernels_know_their_floats() -> None:
     pytest.importorskip("scipy")
 

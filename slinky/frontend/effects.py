@@ -56,6 +56,10 @@ def _replace(kept: LazyArray | Real, value: Array | float) -> None:
             _replace_in(partial(deque.__setitem__, holder), enumerate(holder), kept, value)
         elif isinstance(holder, dict):
             _replace_in(_setter(holder), list(dict.items(holder)), kept, value)
+            _replace_key(holder, kept, value)
+        elif isinstance(holder, set):
+            set.discard(holder, kept)
+            set.add(holder, value)
         elif hasattr(holder, "__dict__"):
             _replace_in(partial(dict.__setitem__, vars(holder)), list(vars(holder).items()), kept, value)
 
@@ -66,6 +70,15 @@ def _setter(names: dict[Any, Any]) -> Callable[[Any, Array | float], object]:
         if isinstance(owner, type) and owner.__dict__ == names:
             return partial(setattr, owner)
     return partial(dict.__setitem__, names)
+
+
+def _replace_key(holder: dict[Any, Any], kept: Any, value: Any) -> None:
+    """Put a value in the place of a key, if it is one, where that stands."""
+    if type(holder).__setitem__ is not dict.__setitem__ or not any(key is kept for key in dict.keys(holder)):
+        return  # others keep the order of their keys by themselves
+    items = [(value if key is kept else key, each) for key, each in dict.items(holder)]
+    dict.clear(holder)
+    dict.update(holder, items)
 
 
 def _replace_in(

@@ -153,7 +153,12 @@ class Traces:
     def _make(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
         """The same, once."""
         broken_off: list[Trace] = []
-        made = self._made_in(broken_off, given, named, self.key(given, named), kind)
+        try:
+            made = self._made_in(broken_off, given, named, self.key(given, named), kind)
+        except BaseException:
+            for trace in broken_off:
+                settle_floats(trace)
+            raise
         for trace in broken_off if made is None else []:
             settle(trace)  # here, where no frame of it holds anything
             settle_floats(trace)
