@@ -117,7 +117,9 @@ def test_one_trace_serves_all_floats(function: Any) -> None:
     assert traced.kept(check(function, X)) <= 2
 
 
-@pytest.mark.parametrize("function", [damped, powers, powers_of_few_bits, numbers, turned_back], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [damped, powers, powers_of_few_bits, numbers, turned_back], ids=lambda f: f.__name__
+)
 def test_errors_and_answers_are_those_of_each_float(function: Any) -> None:
     check(function, X)
 
@@ -197,9 +199,20 @@ def as_objects(x: Array, t: float) -> Any:
     return x + 1, np.vectorize(lambda a, b: a * b)(x, t), type(np.asarray(t, object)[()]).__name__
 
 
+def as_texts(x: Array, t: float) -> Any:
+    """Which are as long as they need to be."""
+    return (
+        x + 1,
+        np.array([t, 1], dtype=str),
+        np.array(t, dtype=str).dtype.str,
+        np.asarray([t], str),
+        np.array([t, "a"]),
+    )
+
+
 def with_other_classes(x: Array, t: float) -> Any:
     """Which look for a float."""
-    half, lists = Decimal("0.5"), [np.all(t == [0.5]), np.all([1.5] == t)]
+    half, lists = Decimal("0.5"), [np.all(t == [0.5]), np.all(t != [1.5])]
     return x * 2 if t == half else x, half != t, t in [half], *lists, t == Fraction(1, 2)
 
 
@@ -226,6 +239,7 @@ def to_a_root(x: Array, t: float) -> Any:
         copied,
         beside_scalars,
         as_objects,
+        as_texts,
         with_other_classes,
         to_a_root,
     ],

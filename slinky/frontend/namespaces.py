@@ -113,7 +113,9 @@ class TracedNumpy(ModuleType):
         if type(a) in (list, tuple) and not given and not named:
             a, dtype = _of_list(a, dtype)
         if type(a) is not LazyArray or given or not is_plain:
-            return self.array(a, dtype, **named) if set(named) == {"copy"} else np.asarray(a, dtype, *given, **named)
+            if set(named) == {"copy"}:
+                return self.array(a, dtype, **named)
+            return np.asarray(known_reals(a), dtype, *given, **named)
         if a.is_scalar:
             a = a.copied()
         return a if dtype is None else a.astype(dtype, copy=False)
@@ -141,7 +143,7 @@ class TracedNumpy(ModuleType):
         if type(a) in (list, tuple) and not named:
             a, dtype = _of_list(a, dtype)
         if type(a) is not LazyArray or set(named) - {"copy"}:
-            return np.array(a, dtype, **named)
+            return np.array(known_reals(a), dtype, **named)
         copy = named.get("copy", True)
         if copy:
             return a.copied() if dtype is None else a.astype(dtype).copied()
@@ -160,8 +162,10 @@ MOST_LISTED = 64
 def _of_list(given: Any, dtype: Any = None) -> tuple[Any, Any]:
     """A list of lazy arrays as the array that NumPy makes of it, and the dtype to give to that; else both as given."""
     found = lazy_arrays(given)
+    if not found:
+        return known_reals(given), dtype
     leaves = list(_leaves(given))
-    if not found or len(leaves) > MOST_LISTED or any(each.ndim != found[0].ndim for each in found):
+    if len(leaves) > MOST_LISTED or any(each.ndim != found[0].ndim for each in found):
         return given, dtype
     if len(found) < len(leaves) and (found[0].ndim or not all(map(np.isscalar, leaves))):
         return given, dtype  # what is no lazy array may be of another shape
