@@ -99,9 +99,9 @@ MUTANTS += mutants(
         "                if type(each) is Real:\n                    self._noted",
         "                if False:\n                    self._noted",
     ),
-    ("reals: of other calls", "if value._reals is self else value._value", "if True else value._value"),
+    ("reals: of other calls", "if value._reals is self else value._known()", "if True else value._known()"),
     ("reals: names of floats", "key = (function, exactly(asked.given))", "key = function"),
-    ("reals: what warns", "                self.warns = True\n", "                pass\n"),
+    ("reals: what warns", "        self.warns = True\n", "        pass\n"),
     (
         "reals: scalars that warn later",
         "        with _raising():\n            return self._values(leaves)",

@@ -210,6 +210,11 @@ def as_texts(x: Array, t: float) -> Any:
     )
 
 
+def of_few_bits(x: Array, t: float) -> Any:
+    """To compare a scalar of few bits with a float that is too large for these, NumPy warns."""
+    return x * t if t < 1e300 else x - t, t > 1e-5
+
+
 def with_other_classes(x: Array, t: float) -> Any:
     """Which look for a float."""
     half, lists = Decimal("0.5"), [np.all(t == [0.5]), np.all(t != [1.5])]
@@ -240,6 +245,7 @@ def to_a_root(x: Array, t: float) -> Any:
         beside_scalars,
         as_objects,
         as_texts,
+        of_few_bits,
         with_other_classes,
         to_a_root,
     ],
@@ -433,12 +439,16 @@ def beside_one(x: Array, t: Any) -> Array:
     return x * (np.float64(1) / t)
 
 
+def compared(x: Array, t: Any) -> Array:
+    return x * (t / 3) if np.float32(0.5) > t * 1e300 else x - t
+
+
 def in_parts(x: Array, t: Any) -> Array:
     whole, rest = np.divmod(1.0, t)
     return x * whole + rest
 
 
-@pytest.mark.parametrize("plain", [beside_one, in_parts], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("plain", [beside_one, compared, in_parts], ids=lambda f: f.__name__)
 def test_what_is_computed_of_floats_warns_in_the_same_words(plain: Any) -> None:
     """As often, too."""
     function = jit(plain)

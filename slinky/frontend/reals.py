@@ -99,16 +99,10 @@ class Reals:
         """What a function gives of reals and numbers: a real where that is a float, else what is noted as an answer."""
         if not self._are_of_this_call(given):
             return function(*known_reals(given))
-        if isinstance(function, np.ufunc) or any(type(now(each)) in _OF_NUMPY for each in given):
-            self._is_of_numpy = True
-            try:
-                with _raising():
-                    result = self._called(function, given)
-            except FloatingPointError:  # it warns where it stands, each time
-                self.warns = True
-                return function(*known_reals(given))
-        else:
-            result = self._called(function, given)
+        try:
+            result = self._watched(function, given)
+        except FloatingPointError:
+            return self._warning(function, given)
         if type(result) not in FLOATS:
             return self._noted(function, given, result)
         step = _Step(function, tuple(map(self.told, given)))
@@ -118,7 +112,10 @@ class Reals:
         """What a function gives of reals and numbers, which the trace is good for from now on."""
         if not self._are_of_this_call(given):
             return function(*known_reals(given))
-        return self._noted(function, given, self._called(function, given))
+        try:
+            return self._noted(function, given, self._watched(function, given))
+        except FloatingPointError:
+            return self._warning(function, given)
 
     def told(self, value: Any) -> Any:
         """A float as what is computed has it: told at each call (`Told`), or always the same: one of a trace around
@@ -149,6 +146,19 @@ class Reals:
         real = Real(number, value, self)
         self._made.append(weakref.ref(real))
         return real
+
+    def _warning(self, function: Callable[..., Any], given: Sequence[Any]) -> Any:
+        """What a function gives that warns where it stands, each time."""
+        self.warns = True
+        return function(*known_reals(given))
+
+    def _watched(self, function: Callable[..., Any], given: Sequence[Any]) -> Any:
+        """What a function gives, which raises what NumPy may warn of."""
+        if not isinstance(function, np.ufunc) and _OF_NUMPY.isdisjoint(type(now(each)) for each in given):
+            return self._called(function, given)
+        self._is_of_numpy = True
+        with _raising():
+            return self._called(function, given)
 
     def _called(self, function: Callable[..., Any], given: Sequence[Any]) -> Any:
         try:
