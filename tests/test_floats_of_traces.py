@@ -510,6 +510,38 @@ def test_sums_are_added_as_they_are_where_errors_are_lost(function: Any) -> None
     check(function, X, values=[0.7, 0.3, 0.1])
 
 
+def in_decimals(x: Array, t: float) -> Array:
+    try:
+        return x * float(Decimal(t))
+    except TypeError:
+        return x
+
+
+def in_whatever_way(x: Array, t: float) -> Array:
+    try:
+        return x * float(Decimal(t))
+    except:  # noqa: E722
+        return x
+
+
+def in_silence(x: Array, t: float) -> Array:
+    found = 1.0
+    with contextlib.suppress(ValueError, TypeError):
+        found = float(Decimal(t))
+    return x * found
+
+
+def by_another(x: Array, t: float) -> Array:
+    return in_decimals(x, t) + 1
+
+
+@pytest.mark.parametrize("function", [in_decimals, in_whatever_way, in_silence, by_another])
+def test_who_catches_errors_is_given_floats(function: Any) -> None:
+    """For those of what stands for one would be lost; errors of arithmetic are the float's own."""
+    assert not check(function, X, values=[1.5, 0.25, math.nan])._traces.tells_floats
+    assert check(caught, X, values=[1.5, 0.0])._traces.tells_floats
+
+
 def test_many_steps_are_steps() -> None:
     def summed(x: Array, t: float) -> Array:
         total = 0.0

@@ -20,6 +20,7 @@ from slinky.frontend.arrays import placed
 from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
+from slinky.frontend.namespaces import catches_errors
 from slinky.frontend.reading import Reads
 from slinky.frontend.reals import FLOATS, ToldFloatError
 from slinky.frontend.traced import Arguments, Traced
@@ -56,8 +57,8 @@ class Traces:
         self.ready: dict[Hashable, Runner] = {}
         """What runs for arguments of just these sizes: of no use once the traces are gone."""
         self.reads: Reads | None = None
-        self.tells_floats = True
-        """Whether floats are told at each call: not where the function fails if they are."""
+        self.tells_floats = not catches_errors(function)
+        """Whether floats are told at each call: not where the function fails if they are, or might without a trace."""
         self._function = function
         self._rules = rules
         self._calls = calls

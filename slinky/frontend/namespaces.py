@@ -13,7 +13,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from itertools import takewhile
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from slinky.frontend.calling import broadcast_to, converted, filled
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kinds import BUILTINS, is_just_called
 from slinky.frontend.operations import Ramp
+from slinky.frontend.places import instructions_of
 from slinky.frontend.reading import all_code, names_of
 from slinky.frontend.reals import MATH, OF_MATH, known_reals, now
 from slinky.frontend.sizes import Size, known
@@ -294,6 +296,34 @@ class _Globals(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._live[name] = value
+
+
+def catches_errors(function: Callable[..., Any]) -> bool:
+    """Whether a function, or one of its module that it calls, goes on after errors of others than arithmetic: what
+    stands for a float may raise such where the float does not, and nobody would know."""
+    function = getattr(function, "__func__", function)
+    if not isinstance(function, FunctionType):
+        return False
+    return any(_catches(code) for each in _called(function) for code in all_code(each.__code__))
+
+
+_OF_ARITHMETIC = frozenset(["ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError"])
+_NAMING = ("BUILD_TUPLE", "LOAD_GLOBAL", "LOAD_NAME")
+
+
+def _catches(code: CodeType) -> bool:
+    names = names_of(code)
+    if "suppress" in names.globals or "suppress" in names.attributes:
+        return True
+    done = [each for each in instructions_of(code) if each.opname != "CACHE"]
+    for k, each in enumerate(done):
+        if each.opname == "PUSH_EXC_INFO" and done[k + 1].opname == "POP_TOP":
+            return True  # whatever it is
+        if each.opname in ("CHECK_EXC_MATCH", "CHECK_EG_MATCH"):
+            named = list(takewhile(lambda i: i.opname in _NAMING, reversed(done[:k])))
+            if not named or {i.argval for i in named if i.opname != "BUILD_TUPLE"} - _OF_ARITHMETIC:
+                return True
+    return False
 
 
 def _called(function: FunctionType) -> list[FunctionType]:
