@@ -59,6 +59,13 @@ MUTANTS += mutants(
 )
 
 MUTANTS += mutants(
+    "slinky/frontend/kept_traces.py",
+    ("tests/test_floats_of_traces.py",),
+    ("traces: who catches errors", "self.tells_floats = not catches_errors(function)", "self.tells_floats = True"),
+    ("traces: libraries", "self.tells_floats and key is not None and reads.reason is None", "self.tells_floats"),
+)
+
+MUTANTS += mutants(
     "slinky/frontend/jitting.py",
     ("tests/test_effects_of_functions.py",),
     (

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import functools
+import json
 import math
 import operator
 import warnings
@@ -533,6 +534,12 @@ def in_silence(x: Array, t: float) -> Array:
 
 def by_another(x: Array, t: float) -> Array:
     return in_decimals(x, t) + 1
+
+
+def test_libraries_are_given_floats() -> None:
+    """They may look at the very class: a trace of a function that calls them is not kept, whatever it is given."""
+    function = check(lambda x, t: (x * t, json.dumps({"t": t}, default=str), type(t)), X, values=[1.5, 0.25])
+    assert traced.kept(function) == 0
 
 
 @pytest.mark.parametrize("function", [in_decimals, in_whatever_way, in_silence, by_another])

@@ -119,8 +119,7 @@ Floats among the arguments, Python's and the scalars `np.float64` and `np.float3
 function computes of them, by arithmetic, functions of `math` or ufuncs, is computed anew, and one trace serves all of
 them. Of these, too, it keeps what was asked (`if amount > 1`, `int(radius)`); and where something else takes a float,
 its value (the `sigma` of a filter, a text, a library). A function that catches other errors than those of arithmetic,
-or fails where something stands for its floats, is traced for each value. One that hands a float to a library that goes
-otherwise for what is no float, without an error (`json.dumps(amount, default=str)`), should not be traced.
+or fails where something stands for its floats, is traced for each value.
 
 ```python
 >>> for amount in (0.25, 1.5, 3.75):

@@ -179,7 +179,8 @@ class Traces:
         trace = Trace(self._function.__name__, strict=rules.strict, options=rules.options, by_pieces=rules.by_pieces)
         trace.file = getattr(getattr(self._function, "__code__", None), "co_filename", "")
         traces.append(trace)
-        own, trace.tells_floats = Arguments(), self.tells_floats and key is not None
+        own = Arguments()
+        trace.tells_floats = self.tells_floats and key is not None and reads.reason is None  # else it is not kept
         try:
             arguments, keywords = self._lazy(trace, given, named, own)
             before = with_leaves((arguments, keywords), lambda leaf: leaf)
