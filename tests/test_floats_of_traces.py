@@ -542,6 +542,14 @@ def test_libraries_are_given_floats() -> None:
     assert traced.kept(function) == 0
 
 
+def test_who_asks_for_classes_elsewhere_is_given_floats() -> None:
+    """Of another module, whose `type` is Python's."""
+    names: dict[str, Any] = {"__name__": "of_somebody_else"}
+    exec("def doubled(t):\n    return 2 * t if type(t) is float else t", names)
+    doubled = names["doubled"]
+    assert not check(lambda x, t: x * doubled(t), X, values=[1.5, 0.25])._traces.tells_floats
+
+
 @pytest.mark.parametrize("function", [in_decimals, in_whatever_way, in_silence, by_another])
 def test_who_catches_errors_is_given_floats(function: Any) -> None:
     """For those of what stands for one would be lost; errors of arithmetic are the float's own."""

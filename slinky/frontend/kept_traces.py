@@ -20,7 +20,7 @@ from slinky.frontend.arrays import placed
 from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
-from slinky.frontend.namespaces import catches_errors
+from slinky.frontend.namespaces import takes_stand_ins
 from slinky.frontend.reading import Reads
 from slinky.frontend.reals import FLOATS, ToldFloatError
 from slinky.frontend.traced import Arguments, Traced
@@ -57,7 +57,7 @@ class Traces:
         self.ready: dict[Hashable, Runner] = {}
         """What runs for arguments of just these sizes: of no use once the traces are gone."""
         self.reads: Reads | None = None
-        self.tells_floats = not catches_errors(function)
+        self.tells_floats = True
         """Whether floats are told at each call: not where the function fails if they are, or might without a trace."""
         self._function = function
         self._rules = rules
@@ -135,6 +135,7 @@ class Traces:
 
         Raises `TracingError` for what is refused, and what the function raises.
         """
+        self._reads_now()
         try:
             return self._make(given, named, kind)
         except SlinkyError:
@@ -150,6 +151,13 @@ class Traces:
         except Exception:
             self.tells_floats = True
             raise
+
+    def _reads_now(self) -> Reads:
+        """What the function reads, which may be told no floats for it."""
+        if self.reads is None:
+            self.reads = Reads(self._function)
+            self.tells_floats &= takes_stand_ins(self._function, self.reads.functions)
+        return self.reads
 
     def _make(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
         """The same, once."""
@@ -169,9 +177,7 @@ class Traces:
         self, traces: list[Trace], given: Any, named: Any, key: Hashable | None, kind: Hashable
     ) -> Traced | None:
         """The same, in a trace that is put to some others; what it left with the function's objects stays as it is."""
-        if self.reads is None:
-            self.reads = Reads(self._function)
-        reads, rules = self.reads, self._rules
+        reads, rules = self._reads_now(), self._rules
         effect = reads.effect if self._changes < MOST_CHANGES else "it changes what it reads"
         if effect is not None:
             self.give_up(kind, effect)

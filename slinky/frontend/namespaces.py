@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -298,13 +298,17 @@ class _Globals(dict[str, Any]):
         self._live[name] = value
 
 
-def catches_errors(function: Callable[..., Any]) -> bool:
-    """Whether a function, or one of its module that it calls, goes on after errors of others than arithmetic: what
-    stands for a float may raise such where the float does not, and nobody would know."""
-    function = getattr(function, "__func__", function)
-    if not isinstance(function, FunctionType):
-        return False
-    return any(_catches(code) for each in _called(function) for code in all_code(each.__code__))
+def takes_stand_ins(function: Callable[..., Any], read: Iterable[FunctionType]) -> bool:
+    """Whether a function may be given something that stands for a float, with all that is `read` of what it calls. Not
+    where one goes on after errors of others than arithmetic: such may be raised where the float raises none. Nor where
+    one asks for the `type`, and sees Python's, which tells them apart."""
+    seen = _called(function) if isinstance(function, FunctionType) else []
+    for each in read:
+        codes = list(all_code(each.__code__))
+        asks = each not in seen and any("type" in names_of(code).globals for code in codes)
+        if asks or any(map(_catches, codes)):
+            return False
+    return True
 
 
 _OF_ARITHMETIC = frozenset(["ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError"])

@@ -157,6 +157,8 @@ class Reads:
         self._same: list[tuple[Callable[[], Any], Any]] = []
         self._equal: list[tuple[Callable[[], Any], Hashable]] = []
         self._seen: set[int] = set()
+        self.functions: list[FunctionType] = []
+        """The function, and those that it calls, whose code was read."""
         self._function(function)
 
     def hold(self) -> bool:
@@ -195,6 +197,7 @@ class Reads:
             if called is not None:
                 self._function(called)
             return
+        self.functions.append(function)
         self._note(_Attribute(function, "__code__"), function.__code__, "its code")
         self._content(_Attribute(function, "__defaults__"), function.__defaults__, "a default")
         self._content(_Attribute(function, "__kwdefaults__"), function.__kwdefaults__, "a default")
