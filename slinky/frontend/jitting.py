@@ -122,6 +122,10 @@ class Jit:
                     return self._as_it_is(given, named, error)
                 except OtherFloatsError:
                     pass
+                except Exception as error:
+                    if not self._traces.may_be_caught(error):
+                        raise
+                    return self._as_written(*given)
         if lazy_arrays((given, named)):
             return self._as_written(*given, **named)  # part of another trace
         leaves = [leaf for _, leaf in leaves_of((given, named))]
@@ -192,6 +196,10 @@ class Jit:
             if not (is_kept or traced.written) and isinstance(error, GivenAsItIsError):
                 return at_once(traced, leaves, lengths(values))
             return self._as_it_is(given, named, error)
+        except Exception as error:
+            if not self._traces.may_be_caught(error):
+                raise
+            return self._as_written(*given, **named)
 
     def _trial(self, kind: Hashable, leaves: Sequence[Any]) -> Trial:
         """What is known of calls with arguments of such a kind and size, whatever floats are among them, that are

@@ -20,7 +20,7 @@ from slinky.frontend.arrays import placed
 from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
-from slinky.frontend.namespaces import takes_stand_ins
+from slinky.frontend.namespaces import may_catch, takes_stand_ins
 from slinky.frontend.reading import Reads
 from slinky.frontend.reals import FLOATS, ToldFloatError
 from slinky.frontend.traced import Arguments, Traced
@@ -267,6 +267,13 @@ class Traces:
     def may_be_of_tracing(self, error: Exception) -> bool:
         """Whether the function as it is may not raise this error, and may be called to see that."""
         return not (isinstance(error, SlinkyError) or self._rules.strict or self._rules.donate)
+
+    def may_be_caught(self, error: Exception) -> bool:
+        """Whether the function itself may go on after an error that its pipeline raises, where it can be called again:
+        what it had computed where it stands, that would have raised there."""
+        if isinstance(error, SlinkyError) or self._rules.donate or self.reads is None:
+            return False
+        return may_catch(self._function, self.reads.functions)
 
     def may_write(self, given: Any, named: Any) -> bool:
         """Whether each of the arguments that are given away is seen by no other one."""

@@ -298,6 +298,12 @@ class _Globals(dict[str, Any]):
         self._live[name] = value
 
 
+def may_catch(function: Callable[..., Any], read: Iterable[FunctionType]) -> bool:
+    """Whether a function, or one that is `read` of those that it calls, goes on after errors of any kind."""
+    functions = [function, *read] if isinstance(function, FunctionType) else list(read)
+    return any(_catches(code, ()) for each in functions for code in all_code(each.__code__))
+
+
 def takes_stand_ins(function: Callable[..., Any], read: Iterable[FunctionType]) -> bool:
     """Whether a function may be given something that stands for a float, with all that is `read` of what it calls. Not
     where one goes on after errors of others than arithmetic: such may be raised where the float raises none. Nor where
@@ -315,7 +321,8 @@ _OF_ARITHMETIC = frozenset(["ArithmeticError", "FloatingPointError", "OverflowEr
 _NAMING = ("BUILD_TUPLE", "LOAD_GLOBAL", "LOAD_NAME")
 
 
-def _catches(code: CodeType) -> bool:
+def _catches(code: CodeType, others: Iterable[str] = _OF_ARITHMETIC) -> bool:
+    """Whether code catches errors but for those `others`."""
     names = names_of(code)
     if "suppress" in names.globals or "suppress" in names.attributes:
         return True
@@ -325,7 +332,7 @@ def _catches(code: CodeType) -> bool:
             return True  # whatever it is
         if each.opname in ("CHECK_EXC_MATCH", "CHECK_EG_MATCH"):
             named = list(takewhile(lambda i: i.opname in _NAMING, reversed(done[:k])))
-            if not named or {i.argval for i in named if i.opname != "BUILD_TUPLE"} - _OF_ARITHMETIC:
+            if not named or {i.argval for i in named if i.opname != "BUILD_TUPLE"}.difference(others):
                 return True
     return False
 
