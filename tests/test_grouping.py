@@ -176,3 +176,45 @@ def test_calls_are_grouped_once_where_nothing_is_refused(monkeypatch: pytest.Mon
     assert len(made) == 1
     assert len(looked_at) <= 24 * 25  # of each group along two dimensions; up to eight heights would be 78 each
     assert flows.count("x") < flows.count("y")  # some columns begin so many lines that nothing else need be known
+
+
+JOINED = {
+    "below": lambda a, b: np.concatenate([a, b]),
+    "beside": lambda a, b: np.concatenate([a, b], 1),
+    "in pairs": lambda a, b: np.stack([b, a], -1),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("joined", JOINED.values(), ids=JOINED)
+def test_calls_that_write_parts_of_one_buffer_come_together(joined: Any, workers: int) -> None:
+    """As long as one of them is not in the loop, all of the buffer is there."""
+
+    def function(x: Any) -> Any:
+        both = joined(x[1:] + x[:-1], x[1:] - x[:-1])
+        return (both[:, 1:] + both[:, :-1]) * both[:, 1:]
+
+    given = image(700, 500)
+    p = sl.jit(function).pipeline(given.array)
+    q = saved(p, [given], [sl.Buffer(np.zeros_like(function(given.array)))], workers)
+    computed = {d.func: d.computed for d in sl.explain(q).decisions}
+    assert all(" along " in each for each in computed.values()), computed
+
+
+def test_a_call_that_reads_what_it_writes_stays_where_it_is() -> None:
+    """Rows are written one after the other, each from those before: nothing of that is computed in the strips of what
+    reads it, but for the last row."""
+
+    def function(x: Any) -> Any:
+        y = x * 2
+        y[1:-1] = y[:-2] + y[2:]
+        y[0] = y[1] * 2
+        return y * y
+
+    given = image(300, 200)
+    p = sl.jit(function).pipeline(given.array)
+    out = sl.Buffer(np.zeros_like(given.array))
+    q: sl.Pipeline = sl.auto_schedule(p, given, out, workers=1, machine=LAPTOP)
+    compare(p, q, [given], [out])
+    q(given, out)
+    np.testing.assert_array_equal(out.array, function(given.array))

@@ -5,7 +5,8 @@ dimensions. Of a producer that several read, one of which needs another, all on 
 producer then keeps the window that the next strip needs. What the strips of a producer are to those of the last call is
 followed through the relations in between, so the bytes that a group holds are linear in the height of the strips,
 `a*h + b`, and the time of every height is a formula: the best of a few is taken. Two outputs that read the same may
-both be last, where they have the same coordinates.
+both be last, where they have the same coordinates. Calls that write parts of one buffer come together: as long as one
+of them writes to all of it at once, it is there in full.
 
 Groups grow greedily. At first every call is one. The edge that saves most is merged as long as one saves anything: what
 the intermediate costs on its way to memory and back, less the calls that smaller pieces take, less what the group no
@@ -189,9 +190,10 @@ class _Grower:
         self.costs = Costs(aims.machine)
         self.works = [work_of(call, None) for call in self.calls]
         self.operating = list(map(self.costs.operations, self.works))
-        self.producers = {w.buffer: i for i, call in enumerate(self.calls) for w in call.writes}
+        self.writers = self._writers()
         self.reducing = frozenset(i for i, call in enumerate(self.calls) if any(s.is_reduced for s in call.strips))
         self.readers = self._readers()
+        self.beside = self._beside()
         self.groups = {i: self._single(i) for i in range(len(self.calls))}
         self.group_of = list(range(len(self.calls)))
         self.queue: list[tuple[float, int, int, tuple[Group, ...], Group]] = []
@@ -200,13 +202,36 @@ class _Grower:
         self.merges: list[Merge] = []
         self.reasons: dict[int, Why] = {}
 
+    def _writers(self) -> dict[str, tuple[int, ...]]:
+        """The calls that write a buffer: all of them, if all of it is there before anything is read, and none of these
+        is to be left apart; else the last one."""
+        found: dict[str, tuple[int, ...]] = {}
+        for i, call in enumerate(self.calls):
+            for w in call.writes:
+                found[w.buffer] = (*found.get(w.buffer, ()), i)
+        several = {buffer for buffer, calls in found.items() if len(calls) > 1}
+        read = ((i, buffer) for i, call in enumerate(self.calls) for buffer, _ in call.reads)
+        read_early = {buffer for i, buffer in read if buffer in several and i <= found[buffer][-1]}
+        for buffer in several:
+            if buffer in read_early or not self.apart.keys().isdisjoint(found[buffer]):
+                found[buffer] = found[buffer][-1:]
+        return found
+
     def _readers(self) -> list[set[int]]:
         readers: list[set[int]] = [set() for _ in self.calls]
         for i, call in enumerate(self.calls):
             for buffer, _ in call.reads:
-                if buffer in self.producers:
-                    readers[self.producers[buffer]].add(i)
+                for writer in self.writers.get(buffer, ()):
+                    readers[writer].add(i)
         return readers
+
+    def _beside(self) -> list[set[int]]:
+        """Of each call, those that write to the same buffers, where others read these."""
+        beside: list[set[int]] = [set() for _ in self.calls]
+        for calls in self.writers.values():
+            for i in calls if len(calls) > 1 else ():
+                beside[i] |= set(calls) - {i} if self.readers[i] else set()
+        return beside
 
     def grown(self) -> Grouping:
         for group in tuple(self.groups.values()):
@@ -274,7 +299,7 @@ class _Grower:
         is computed on the way, all who read it are there, or nobody is.
         """
         parts = {group.name: group}
-        inside = self._readers_of(group, of)
+        inside = self._readers_of(group, of) | self._beside_of(group, of)
         while inside.keys() - parts.keys():
             parts.update(inside)
             if len(inside) > 1 and sum(len(part.calls) for part in parts.values()) <= MOST_MEMBERS:
@@ -283,12 +308,16 @@ class _Grower:
                 for part in parts.values():
                     readers = self._readers_of(part, of)
                     if readers.keys() & parts.keys():
-                        inside.update(readers)
+                        inside.update(readers | self._beside_of(part, of))
         return (group, *(parts[name] for name in sorted(parts.keys() - {group.name})))
 
     def _readers_of(self, group: Group, of: Mapping[int, Group]) -> dict[int, Group]:
         """The groups that read what a group computes, by name."""
         return {of[reader].name: of[reader] for last in group.lasts for reader in self.readers[last]}
+
+    def _beside_of(self, group: Group, of: Mapping[int, Group]) -> dict[int, Group]:
+        """The groups that write parts of the buffers that a group writes, by name."""
+        return {of[other].name: of[other] for last in group.lasts for other in self.beside[last]}
 
     def _between(self, parts: Mapping[int, Group], of: Mapping[int, Group]) -> dict[int, Group]:
         """The groups that need what one of some groups computes, and compute what another one needs."""
@@ -298,8 +327,8 @@ class _Grower:
         while waiting and len(seen) <= _MOST_LOOKED_AT:
             group = waiting.pop()
             for i in group.calls:
-                for buffer, _ in self.calls[i].reads:
-                    producer = self.producers.get(buffer, -1)
+                producers = [k for buffer, _ in self.calls[i].reads for k in self.writers.get(buffer, ())]
+                for producer in producers:
                     if producer >= first and of[producer] is not group:
                         found = of[producer]
                         readers.setdefault(found.name, []).append(group)
@@ -349,8 +378,8 @@ class _Grower:
         return None
 
     def _is_inside(self, i: int, ours: Set[int]) -> bool:
-        """Whether all that read what a call computes are among some calls."""
-        return bool(self.readers[i]) and self.readers[i] <= ours
+        """Whether all that read what a call computes, and all that write to it, are among some calls."""
+        return bool(self.readers[i]) and self.readers[i] <= ours and self.beside[i] <= ours
 
     def _gain(self, parts: tuple[Group, ...], merged: Group) -> float:
         """What merging saves: seconds, and what the memory is worth; where memory is scarce, bytes."""
@@ -388,8 +417,8 @@ class _Grower:
         inside = set(merged.members)
         self.merges.append(Merge(tuple(i for part in parts for i in part.lasts if i in inside), saves))
         self._offer(merged)
-        before = {self.producers.get(buffer) for i in merged.calls for buffer, _ in self.calls[i].reads}
-        names = {self.group_of[i] for i in before if i is not None}
+        reads = [buffer for i in merged.calls for buffer, _ in self.calls[i].reads]
+        names = {self.group_of[i] for buffer in reads for i in self.writers.get(buffer, ())}
         for name in sorted(names - {merged.name}):
             self._offer(self.groups[name])
 
@@ -537,13 +566,14 @@ class _Grower:
         What several of the calls read comes from memory once.
         """
         ours, inside = set(calls), {w.buffer for i in calls for w in self.calls[i].writes}
-        sizes: dict[str, int] = {}
+        sizes: dict[object, int] = {}
         for i in calls:
             for buffer, size in self.calls[i].reads:
                 if buffer not in inside:
                     sizes[buffer] = max(size, sizes.get(buffer, 0))
             if not self.readers[i] or not self.readers[i] <= ours:
-                sizes.update((w.buffer, w.bytes) for w in self.calls[i].writes)
+                several = self.beside[i]
+                sizes.update(((w.buffer, i) if several else w.buffer, w.bytes) for w in self.calls[i].writes)
         return sum([size / self.costs.bandwidth(2 * size) for size in sizes.values()])
 
 
