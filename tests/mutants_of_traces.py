@@ -90,3 +90,39 @@ MUTANTS += mutants(
     ("tests/test_bytes_of_bools.py",),
     ("bools: elements", '    return f"{text} != 0" if dtype.kind == "b" else text\n', "    return text\n"),
 )
+
+MUTANTS += mutants(
+    "slinky/frontend/stacks.py",
+    ("tests/test_stacks.py",),
+    ("stacks: vectors", "return found[..., 0] if is_vector else found", "return found"),
+    ("stacks: the smaller side", "    least = m if m <= n else n\n    left, right", "    least = n\n    left, right"),
+    ("stacks: other axes", "(*common[:d], array._shape[d], *common[d:])", "array._shape"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/diagonals.py",
+    ("tests/test_stacks.py",),
+    (
+        "diagonals: turned",
+        "rows, columns, offset = columns, rows, -offset",
+        "rows, columns, offset = columns, rows, offset",
+    ),
+    ("diagonals: the order of sums", "found.ndim - 1 if rows == last else 0", "found.ndim - 1"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/kept_traces.py",
+    ("tests/test_stacks.py",),
+    (
+        "traces: errors that are caught",
+        "        return may_catch(self._function, self.reads.functions)",
+        "        return False",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/sched/grouping.py",
+    ("tests/test_grouping.py",),
+    (
+        "grouping: one of several writers",
+        "    def _beside_of(self, group: Group, of: Mapping[int, Group]) -> dict[int, Group]:\n",
+        "    def _beside_of(self, group: Group, of: Mapping[int, Group]) -> dict[int, Group]:\n        return {}\n",
+    ),
+)

@@ -159,7 +159,8 @@ is done twice, that once. An array that shares memory with an argument, and that
   called as it is.
 * Attributes of arrays that are about memory (`strides`, `flags`, `view`), or are assigned to (`y.shape = 4, 3`), end
   the trace: the function is called as it is. So it is where it raises an error while it is traced, so that errors, and
-  what they say, are those without slinky.
+  what they say, are those without slinky. What the values raise (`table[index]` beyond its end, a matrix that has no
+  inverse) comes when all is computed; a function that catches errors is then called as it is.
 * What no result depends on is not computed, and raises no errors.
 * Arrays of NumPy come back: of `np.memmap`, too, parts of which NumPy gives as `memmap`s.
 * Side effects, such as printing, happen when it is traced. SciPy's functions and others that call `np.asarray` force

@@ -317,6 +317,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords:
 
 def _method(ufunc: np.ufunc, method: str, given: Any, out: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """What is no plain call of a ufunc of elements."""
+    from slinky.frontend import composed as composed  # the table is filled there
     from slinky.frontend import functions
 
     if method == "at":
@@ -327,11 +328,15 @@ def _method(ufunc: np.ufunc, method: str, given: Any, out: tuple[Any, ...], keyw
         result = functions.accumulated(ufunc.accumulate, ufunc.__name__, *given, **{"axis": 0, **keywords})
     elif method == "outer":
         result = functions.outer_of(ufunc, *given, **keywords)
-    elif method == "__call__" and ufunc is np.matmul and not keywords:
-        result = functions.matmul(*given)
+    elif method == "__call__" and ufunc in TABLE and keywords.keys() <= _OF_PRODUCTS.get(ufunc, frozenset()):
+        result = TABLE[ufunc].handler(*given, **keywords)
     else:
         raise NotUnderstoodError(method)
     return _put(result, out[0] if out else None)
+
+
+_OF_PRODUCTS: dict[Callable[..., Any], frozenset[str]] = {np.vecdot: frozenset({"axis"})}
+"""What is understood of what ufunc of rows and matrices is given by name."""
 
 
 def _put(result: Any, out: Any) -> Any:
@@ -527,7 +532,6 @@ _WRITES = frozenset(
         "dumps",
         "flags",
         "flat",
-        "partition",
         "put",
         "resize",
         "setfield",

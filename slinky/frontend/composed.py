@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend import contracting as contracting  # they fill the table, too
+from slinky.frontend import diagonals as diagonals
 from slinky.frontend import sliding as sliding
+from slinky.frontend import stacks as stacks
 from slinky.frontend.arrays import LazyArray, Value, made, placed, whole_result
 from slinky.frontend.calling import broadcast_to, call_function, cast, lifted, pointwise
 from slinky.frontend.functions import ELEMENTS, WHOLE_AXES, reduced

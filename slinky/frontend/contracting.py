@@ -16,12 +16,13 @@ import attrs
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, made, placed, solid
-from slinky.frontend.calling import lifted
+from slinky.frontend.calling import call_function, lifted
 from slinky.frontend.functions import dtype_of
 from slinky.frontend.given import as_lazy, axis_of, trace_of
 from slinky.frontend.operations import Contraction
 from slinky.frontend.sizes import Length, same
 from slinky.frontend.tables import EXACT, TOLERANCE, NotUnderstoodError, understood
+from slinky.frontend.views import broadcast, common_shape
 
 PRODUCTS = "by rows and columns"
 LOOKED_UP = "by elements, of whole tables"
@@ -49,6 +50,91 @@ def contracted(
     return placed(made(operation, views, [(tuple(shape), dtype, scalars and not shape)], trace)[0], trace)
 
 
+@understood(np.inner, how=PRODUCTS, exactness=TOLERANCE)
+def inner(a: Value, b: Value, /) -> Any:
+    """Sums of products along the last axes of both."""
+    trace = trace_of((a, b))
+    left, right = lifted(a, trace), lifted(b, trace)
+    if not left._shape or not right._shape:
+        return np.multiply(left, right)
+    if not same(left._shape[-1], right._shape[-1]):
+        raise NotUnderstoodError("extents")  # NumPy says what is wrong with them
+    before = len(left._shape) - 1
+    shape = (*left._shape[:-1], *right._shape[:-1])
+    labels = ((*range(before), None), (*range(before, len(shape)), None))
+    return _of_products(np.inner, (left, right), labels, shape)
+
+
+@understood(np.vdot, how=PRODUCTS, exactness=TOLERANCE)
+def vdot(a: Value, b: Value, /) -> Any:
+    """The sum of all products, with conjugates of the first array."""
+    trace = trace_of((a, b))
+    left, right = lifted(a, trace), lifted(b, trace)
+    if not left._shape or len(left._shape) != len(right._shape) or not all(map(same, left._shape, right._shape)):
+        raise NotUnderstoodError("other shapes")
+    return _of_products(np.vdot, (left, right), [(None,) * len(left._shape)] * 2, ())
+
+
+@understood(np.vecdot, how=PRODUCTS, exactness=TOLERANCE)
+def vecdot(x1: Value, x2: Value, /, *, axis: int = -1) -> Any:
+    """Sums of products of rows, with conjugates of the first ones."""
+    trace = trace_of((x1, x2))
+    left, right = lifted(x1, trace), lifted(x2, trace)
+    if not left._shape or not right._shape:
+        raise NotUnderstoodError("no axes")  # NumPy says so
+    left, right = (call_function(np.moveaxis, (array, axis, -1), {}) for array in (left, right))
+    return _stacked_product(np.vecdot, (left, (None,)), (right, (None,)))
+
+
+def _register_products() -> None:
+    def handler(function: Callable[..., Any], first: Labels, second: Labels) -> Callable[..., Any]:
+        def of_arrays(x1: Value, x2: Value, /) -> Any:
+            trace = trace_of((x1, x2))
+            return _stacked_product(function, (lifted(x1, trace), first), (lifted(x2, trace), second))
+
+        return of_arrays
+
+    # NumPy has them since 2.2.
+    products: dict[str, tuple[Labels, Labels]] = {"matvec": ((0, None), (None,)), "vecmat": ((None,), (None, 0))}
+    for name, (first, second) in products.items():
+        if hasattr(np, name):
+            function = getattr(np, name)
+            understood(function, how=PRODUCTS, exactness=TOLERANCE)(handler(function, first, second))
+
+
+_register_products()
+
+
+def _stacked_product(function: Callable[..., Any], *given: tuple[LazyArray, Labels]) -> Any:
+    """A product of stacks of vectors and matrices, whose last axes go along so many axes of the result after those of
+    the stacks, or are summed."""
+    trace = trace_of(tuple(array for array, _ in given))
+    if any(len(array._shape) < len(own) for array, own in given):
+        raise NotUnderstoodError("too few axes")  # NumPy says so
+    before = [array._shape[: len(array._shape) - len(own)] for array, own in given]
+    outer = common_shape(before)
+    extents: dict[int | None, Length] = {}
+    labels, views = [], []
+    for (array, own), stack in zip(given, before, strict=True):
+        inner = array._shape[len(stack) :]
+        if not all(same(extents.setdefault(label, n), n) for label, n in zip(own, inner, strict=True)):
+            raise NotUnderstoodError("extents")  # NumPy says so
+        labels.append([*range(len(outer)), *(None if k is None else len(outer) + k for k in own)])
+        views.append(broadcast(solid(array._view, trace), (*outer, *inner)))
+    dtype = dtype_of(function, [(len(array._shape), array.dtype) for array, _ in given], {})
+    shape = (*outer, *([extents[0]] if 0 in extents else []))
+    operation = Contraction(function.__name__, function, tuple(map(tuple, labels)), (), _exactness_of_sums(dtype))
+    return placed(made(operation, views, [(shape, dtype, not shape)], trace)[0], trace)
+
+
+def _of_products(
+    function: Callable[..., Any], operands: Sequence[LazyArray], labels: Sequence[Labels], shape: Sequence[Length]
+) -> Any:
+    dtype = dtype_of(function, [(len(a._shape), a.dtype) for a in operands], {})
+    exactness = _exactness_of_sums(dtype)
+    return contracted(function.__name__, function, operands, labels, shape, dtype, exactness=exactness)
+
+
 def _exactness_of_sums(dtype: np.dtype[Any]) -> str:
     return EXACT if dtype.kind in "biu" else TOLERANCE
 
@@ -70,12 +156,12 @@ def einsum(subscripts: Any, *operands: Value, optimize: Any = False) -> LazyArra
     arrays = [lifted(each, trace) for each in operands]
     is_known = (
         len(letters) == len(arrays)
-        and all(len(set(own)) == len(own) == len(array._shape) for own, array in zip(letters, arrays, strict=True))
+        and all(len(own) == len(array._shape) for own, array in zip(letters, arrays, strict=True))
         and len(set(wanted)) == len(wanted)
         and set(wanted) <= set(given)
     )
     if not is_known:
-        raise NotUnderstoodError("diagonals")  # or what NumPy refuses
+        raise NotUnderstoodError("letters")  # NumPy says what is wrong with them
     if len(arrays) == 1 and len(wanted) == len(given):  # NumPy gives a view
         return arrays[0].transpose(*map(given.index, wanted)) if wanted else arrays[0]
     extents: dict[str, Length] = {}
@@ -86,9 +172,12 @@ def einsum(subscripts: Any, *operands: Value, optimize: Any = False) -> LazyArra
     dtype = dtype_of(_Einsum(subscripts), [(len(a._shape), a.dtype) for a in arrays], {})
     labels = [[wanted.index(x) if x in wanted else None for x in own] for own in letters]
     shape = [extents[letter] for letter in wanted]
-    return contracted(
-        "einsum", np.einsum, arrays, labels, shape, dtype, arguments=(subscripts,), exactness=_exactness_of_sums(dtype)
-    )
+    is_view = len(arrays) == 1 and set(wanted) == set(given)  # of a diagonal
+    exactness = EXACT if is_view else _exactness_of_sums(dtype)
+    found = contracted("einsum", np.einsum, arrays, labels, shape, dtype, arguments=(subscripts,), exactness=exactness)
+    if is_view:
+        arrays[0]._cell.uncertain = found._cell.uncertain = True
+    return found
 
 
 @attrs.frozen

@@ -418,6 +418,10 @@ def _sort(array: LazyArray, axis: int = -1, **keywords: Any) -> None:
     array.write(call_function(np.sort, (array,), {"axis": axis, **keywords}))
 
 
+def _partition(array: LazyArray, kth: Any, axis: int = -1, **keywords: Any) -> None:
+    array.write(call_function(np.partition, (array, kth), {"axis": axis, **keywords}))
+
+
 def _fill(array: LazyArray, value: Value) -> None:
     array[...] = value
 
@@ -449,6 +453,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         "squeeze",
         "dot",
         "argsort",
+        "argpartition",
         "nonzero",
         "repeat",
         "take",
@@ -465,6 +470,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "clip": _clip,
     "flatten": _flatten,
     "sort": _sort,
+    "partition": _partition,
     "fill": _fill,
 }
 

@@ -264,14 +264,18 @@ class Lowering:
         whole: Sequence[Variable] = (),
         pass_buffers: bool = False,
         reduction: Reduction | None = None,
+        inner: Sequence[Sequence[Variable]] = (),
     ) -> Func:
-        """The func of a node whose results all have the same dimensions."""
+        """The func of a node whose results all have the same dimensions, and after these `inner` ones of their own,
+        which are whole."""
         whole = dims if self.as_one_piece else whole
-        for result in node.results:
-            for d, dim in enumerate(dims):
+        whole = [*whole, *(dim for own in inner for dim in own)]
+        each = [[*dims, *own] for own in inner] or [list(dims)] * len(node.results)
+        for result, own in zip(node.results, each, strict=True):
+            for d, dim in enumerate(own):
                 if dim in whole:
                     self._bounded(result, d)
-        outputs = [self.access(result, list(map(point, dims))) for result in node.results]
+        outputs = [self.access(r, list(map(point, own))) for r, own in zip(node.results, each, strict=True)]
         options: dict[str, Any] = {"arguments": arguments, "in_place": in_place, "whole": whole, "reduction": reduction}
         return Func(callback, inputs, outputs, self.name(node.name), pass_buffers=pass_buffers, **options)
 
