@@ -126,3 +126,15 @@ MUTANTS += mutants(
         "    def _beside_of(self, group: Group, of: Mapping[int, Group]) -> dict[int, Group]:\n        return {}\n",
     ),
 )
+
+MUTANTS += mutants(
+    "slinky/sched/legality/elsewhere.py",
+    ("tests/test_parts_of_buffers.py",),
+    ("elsewhere: beside each other", "shown(one.max + 1, other.min, known)", "shown(one.max, other.min, known)"),
+    ("elsewhere: to the other side", "_ends_before(i, j, moving, known) or ", ""),
+)
+MUTANTS += mutants(
+    "slinky/sched/grouping.py",
+    ("tests/test_parts_of_buffers.py",),
+    ("grouping: those that read other parts", "len(writers) == 1 or is_read_by", "True or is_read_by"),
+)

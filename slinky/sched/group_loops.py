@@ -20,7 +20,7 @@ from slinky.sched.explaining import Decision, why_refused
 from slinky.sched.grouping import ABOUT_AS_GOOD, Aims, Choice, Group, Grouping, Why, grouping, seconds_text
 from slinky.sched.library import with_own_results
 from slinky.sched.recomputing import Recomputed
-from slinky.sched.relations import Relations
+from slinky.sched.relations import Relations, is_read_by
 from slinky.sched.tracks import Last, Member
 
 _MOST_CUT = 8
@@ -228,7 +228,7 @@ class _Writer:
         """Which of some calls read what a call writes."""
         calls = self.relations.calls
         written = {w.buffer for w in calls[i].writes}
-        return [k for k in among if any(buffer in written for buffer, _ in calls[k].reads)]
+        return [k for k in among if any(is_read_by(calls[i], buffer, calls[k]) for buffer in written)]
 
     def _member(
         self, member: Member, choice: Choice, loop: sl.LoopCursor, tasks: sl.LoopCursor | None, is_direct: bool

@@ -34,7 +34,7 @@ import attrs
 from slinky.sched.costs import Costs, flow_of
 from slinky.sched.machines import Machine
 from slinky.sched.nests import Nest, nests_of
-from slinky.sched.relations import Relations, Strips
+from slinky.sched.relations import Relations, Strips, is_read_by
 from slinky.sched.tracks import (
     REDUCING,
     Last,
@@ -209,20 +209,29 @@ class _Grower:
         for i, call in enumerate(self.calls):
             for w in call.writes:
                 found[w.buffer] = (*found.get(w.buffer, ()), i)
-        several = {buffer for buffer, calls in found.items() if len(calls) > 1}
-        read = ((i, buffer) for i, call in enumerate(self.calls) for buffer, _ in call.reads)
-        read_early = {buffer for i, buffer in read if buffer in several and i <= found[buffer][-1]}
-        for buffer in several:
-            if buffer in read_early or not self.apart.keys().isdisjoint(found[buffer]):
-                found[buffer] = found[buffer][-1:]
+        for buffer, calls in found.items():
+            if len(calls) > 1 and (not self.apart.keys().isdisjoint(calls) or self._is_written_late(buffer, calls)):
+                found[buffer] = calls[-1:]
         return found
+
+    def _is_written_late(self, buffer: str, writers: Sequence[int]) -> bool:
+        """Whether a call reads of a buffer what is not all written before it."""
+        return any(
+            is_read_by(self.calls[k], buffer, call)
+            for i, call in enumerate(self.calls)
+            if any(name == buffer for name, _ in call.reads)
+            for k in writers
+            if k >= i
+        )
 
     def _readers(self) -> list[set[int]]:
         readers: list[set[int]] = [set() for _ in self.calls]
         for i, call in enumerate(self.calls):
             for buffer, _ in call.reads:
-                for writer in self.writers.get(buffer, ()):
-                    readers[writer].add(i)
+                writers = self.writers.get(buffer, ())
+                for k in writers:
+                    if len(writers) == 1 or is_read_by(self.calls[k], buffer, call):
+                        readers[k].add(i)
         return readers
 
     def _beside(self) -> list[set[int]]:
@@ -234,6 +243,16 @@ class _Grower:
         return beside
 
     def grown(self) -> Grouping:
+        self._merge_all()
+        if self._takes_apart():
+            self._merge_all()
+        taken = {i for group in self.groups.values() for i in group.members}
+        left = [Refused(i, reason) for i, reason in sorted(self.reasons.items()) if i not in taken]
+        groups = tuple(self.groups[i] for i in sorted(self.groups))
+        unscheduled = sum(map(self._unscheduled, range(len(self.calls))))
+        return Grouping(groups, tuple(self.merges), tuple(left), unscheduled, sum(map(self._cost, groups)))
+
+    def _merge_all(self) -> None:
         for group in tuple(self.groups.values()):
             self._offer(group)
         if len(self.calls) <= FEW_CALLS:
@@ -241,11 +260,15 @@ class _Grower:
                 self._merge(parts, merged, self._gain(parts, merged))
         else:
             self._merge_best_first()
-        taken = {i for group in self.groups.values() for i in group.members}
-        left = [Refused(i, reason) for i, reason in sorted(self.reasons.items()) if i not in taken]
-        groups = tuple(self.groups[i] for i in sorted(self.groups))
-        unscheduled = sum(map(self._unscheduled, range(len(self.calls))))
-        return Grouping(groups, tuple(self.merges), tuple(left), unscheduled, sum(map(self._cost, groups)))
+
+    def _takes_apart(self) -> bool:
+        """Whether some calls that write parts of one buffer are in no group with those that read it: then they need not
+        come together, and the last one of them may come alone."""
+        inside = {i for group in self.groups.values() for i in group.members}
+        apart = [buffer for buffer, calls in self.writers.items() if len(calls) > 1 and not inside.issuperset(calls)]
+        self.writers.update((buffer, self.writers[buffer][-1:]) for buffer in apart)
+        self.readers, self.beside = self._readers(), self._beside()
+        return bool(apart)
 
     def _merge_best_first(self) -> None:
         """Merge what saves most, as long as something saves anything."""

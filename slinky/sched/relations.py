@@ -100,6 +100,7 @@ class Written:
     bytes: int
     shape: tuple[int, ...]
     dims: tuple[int, ...]
+    box: NumericBox
 
 
 @attrs.frozen
@@ -128,8 +129,21 @@ class Related:
     """How many bytes it has at hand at a time, however much is computed: of arithmetic, which goes block by block."""
     effort: Effort | None = None
     """What its callback does to arrays of these shapes, where its source tells that."""
+    boxes: tuple[NumericBox, ...] = ()
+    """What it reads of each of the buffers that it reads."""
     remembered: dict[object, Any] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     """What was found out about it, by question."""
+
+
+def is_read_by(writer: Related, buffer: str, reader: Related) -> bool:
+    """Whether a call reads what another one writes to a buffer."""
+    written = [w.box for w in writer.writes if w.buffer == buffer]
+    read = [box for (name, _), box in zip(reader.reads, reader.boxes, strict=True) if name == buffer]
+    return any(_meet(one, other) for one in written for other in read)
+
+
+def _meet(one: NumericBox, other: NumericBox) -> bool:
+    return all(a <= d and c <= b for (a, b), (c, d) in zip(one, other, strict=True))
 
 
 @attrs.frozen
@@ -207,7 +221,8 @@ class _Prober:
             cursor, _elements(box), writes, reads, shapes, found, operations_of(operation), _whole(call, box)
         )
         threads, edge, effort = has_threads(operation), self._edge(call), self._effort(call, box, whole)
-        return attrs.evolve(what, has_threads=threads, edge=edge, block=block, effort=effort)
+        boxes = tuple(read for _, read in whole)
+        return attrs.evolve(what, has_threads=threads, edge=edge, block=block, effort=effort, boxes=boxes)
 
     def _effort(self, call: Call, box: NumericBox, read: list[tuple[str, NumericBox]]) -> Effort | None:
         """What the callback of a call does, if it is a function that is given what the call reads and writes as it
@@ -252,7 +267,7 @@ class _Prober:
         found = []
         for (buffer, written), port in zip(numeric_writes(call, box), call.func.outputs, strict=True):
             shape = tuple(max(hi - lo + 1, 0) for lo, hi in written)
-            found.append(Written(buffer, math.prod(shape) * self.dtypes[buffer].itemsize, shape, port.dims))
+            found.append(Written(buffer, math.prod(shape) * self.dtypes[buffer].itemsize, shape, port.dims, written))
         return found
 
     def _along(self, call: Call, box: NumericBox, whole: list[tuple[str, NumericBox]], d: int) -> Strips | None:

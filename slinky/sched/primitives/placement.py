@@ -15,12 +15,13 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import ROOT, Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_folds
-from slinky.ir.effects import bounds_of_dim, clamped_box, dims_written, of_buffer, read_by, reads, written_by
+from slinky.ir.effects import bounds_of_dim, clamped_box, dims_written, of_buffer, reads, written_by
 from slinky.ir.scopes import over_loops
-from slinky.ir.statements import SERIAL, Alloc, Call, For, Pass, walk
+from slinky.ir.statements import SERIAL, Alloc, Call, For, Pass
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.containing import plainly_contains
+from slinky.sched.legality.elsewhere import reads_elsewhere
 from slinky.sched.legality.reasons import ONLY_SOME_CHANGED, Kept, Obligation
 from slinky.sched.legality.touches import effective_box
 from slinky.sched.legality.wholes import computes_part
@@ -70,9 +71,10 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     so the loop then also covers what no reader needs; the readers do nothing in the added iterations.
 
     Refused: a call that does not stand before the loop, in a block around it; a buffer that is read outside the loop,
-    or not read in it; a loop that needs but part of a dimension that the func computes whole; inputs that are not shown
-    to be there in the loop (compute the producer before its own producers: consumers first); a parallel loop whose
-    iterations would then write the same elements; readers that divide by what is at least 1 only further inside.
+    where it is not shown that the call never writes there, or not read in it; a loop that needs but part of a
+    dimension that the func computes whole; inputs that are not shown to be there in the loop (compute the producer
+    before its own producers: consumers first); a parallel loop whose iterations would then write the same elements;
+    readers that divide by what is at least 1 only further inside.
 
     Cursors:
         allocs: the allocations of its outputs, but for outputs of the pipeline, which have none.
@@ -99,7 +101,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     moved = with_box(old, box)
     edit = Edit(version)
     edit.delete(old.id)
-    edit.insert(Gap.before(_first_reader(old, target)), (moved,))
+    edit.insert(Gap.before(_first_reader(version, old, target)), (moved,))
     working = tuple(_extend_to_all(edit, version, moved, target)) if is_output else (moved.id,)
     parallel = tuple(loop.id for loop in (*version.loops_around(target.id), target) if loop.mode != SERIAL)
     parallel = tuple(dict.fromkeys((*parallel, *working_in_parallel(version, working))))
@@ -182,12 +184,16 @@ def _why_readers_are_outside(version: Version, call: Call) -> str:
 
 def _readers(version: Version, call: Call) -> list[int]:
     """The calls that read what a call writes."""
-    found: dict[int, None] = {}
-    for buffer in written_by(call):
-        alloc = version.alloc_of(buffer, call.id)
-        readers = version.readers(buffer)
-        found.update(dict.fromkeys(i for i in readers if version.alloc_of(buffer, i) is alloc))
-    return list(found)
+    return list(dict.fromkeys(i for buffer in written_by(call) for i in readers_of(version, call, buffer)))
+
+
+def readers_of(version: Version, call: Call, buffer: str) -> list[int]:
+    """The calls that read a buffer where a call may write to it."""
+    alloc = version.alloc_of(buffer, call.id)
+    readers = [i for i in version.readers(buffer) if version.alloc_of(buffer, i) is alloc]
+    if len(version.writers(buffer)) < 2:
+        return readers
+    return [i for i in readers if not reads_elsewhere(version, call, buffer, i)]
 
 
 def _readers_outside(version: Version, call: Call, loop: int) -> int | None:
@@ -203,7 +209,7 @@ def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | 
     needed: list[Interval | None] = [None] * len(call.func.dims)
     found = False
     for buffer, dims in dims_written(call).items():
-        for identity in version.readers(buffer):
+        for identity in readers_of(version, call, buffer):
             ancestors = version.ancestors(identity)
             if loop.id not in ancestors:
                 continue
@@ -283,13 +289,11 @@ def _require_no_part(version: Version, call: Call, d: int, needed: Interval | No
             raise computes_part(version, call, d, hint=hint)
 
 
-def _first_reader(call: Call, loop: For) -> int:
+def _first_reader(version: Version, call: Call, loop: For) -> int:
     """The first statement of a loop's body that reads what a call writes."""
-    written = frozenset(written_by(call))
-    for statement in loop.body:
-        if any(not written.isdisjoint(read_by(inner)) for inner in walk((statement,))):
-            return statement.id
-    raise AssertionError("need_of found a reader in the loop")
+    inside = [version.path(i) for i in _readers(version, call) if loop.id in version.ancestors(i)]
+    first = {path[path.index(loop.id) + 1] for path in inside}
+    return next(statement.id for statement in loop.body if statement.id in first)
 
 
 def _extend_to_all(edit: Edit, version: Version, call: Call, loop: For) -> list[int]:
