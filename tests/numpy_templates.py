@@ -320,6 +320,10 @@ TEMPLATES = [
         {m}[:, [-1, 0]]
         {m}[[0, -1], ::-1]
         {m}[..., None, [0]]
+        {m}[[0, -1], [0, 0]]
+        {m}[[[0], [-1]], [0, -1]] * {s}
+        {m}[np.argsort({m}, axis=0), [0]]
+        np.choose(({n} > 0).astype(int), [{n}, {same}])
         {n}.reshape(2, -1)
         {n}.reshape(-1, 2)
         {m}.reshape(-1, {m}.shape[-1] // 2, 2)

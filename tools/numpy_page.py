@@ -218,7 +218,7 @@ flipped, strided ones in front of a sum), the function is called as it is. So it
 for in the order in which they lie in memory (`ravel("K")`, `reshape(order="A")`) and that is not known to be C order.
 Indexing by slices with any step, integers, new axes and `...`, and all views below, cost nothing: they become part of
 what is read. So do windows that slide, in sums, products (`einsum`, `tensordot`) and whatever else is done with them.
-One array of integers as an index chooses elements along its axis, by pieces; several ones run whole.
+Arrays of integers as indices choose elements along their axes, by pieces; where other axes lie between these, whole.
 
 Parts of an array that are assigned to, one after the other, are copied once, where it is read as a whole; what reads a
 part reads what was assigned to it. Arithmetic that is rolled by at most four elements, along an axis of 64 or more, is

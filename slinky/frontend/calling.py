@@ -525,7 +525,6 @@ _WRITES = frozenset(
     [
         "base",
         "byteswap",
-        "choose",
         "ctypes",
         "data",
         "dump",

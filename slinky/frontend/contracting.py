@@ -331,7 +331,8 @@ def isin(element: Value, test_elements: Value, assume_unique: bool = False, inve
 
 
 def taken(array: LazyArray, entries: tuple[Any, ...]) -> LazyArray:
-    """What `array[entries]` gives where one of the entries is of integers, and all others are slices and new axes.
+    """What `array[entries]` gives where one of the entries is of integers, or several ones beside each other, and all
+    others are slices and new axes.
 
     Raises `NotUnderstoodError` for other entries.
     """
@@ -339,13 +340,85 @@ def taken(array: LazyArray, entries: tuple[Any, ...]) -> LazyArray:
         k for k, entry in enumerate(entries) if not (entry is None or entry is Ellipsis or isinstance(entry, slice))
     ]
     dots = [k for k, entry in enumerate(entries) if entry is Ellipsis]
-    if len(places) != 1 or len(dots) > 1:
-        raise NotUnderstoodError("several arrays as indices")
-    (at,) = places
-    chosen = lifted(entries[at], trace_of((array, entries[at])))
-    if chosen.dtype.kind not in "iu":
+    if not places or places[-1] + 1 - places[0] > len(places) or len(dots) > 1:
+        raise NotUnderstoodError("arrays as indices with others between them")
+    first, end, trace = places[0], places[-1] + 1, trace_of((array, entries))
+    chosen = [lifted(entry, trace) for entry in entries[first:end]]
+    if any(each.dtype.kind not in "iu" for each in chosen):
         raise NotUnderstoodError("an index that is no integer")
     used = sum(entry is not None and entry is not Ellipsis for entry in entries)
-    rest = array[(*entries[:at], slice(None), *entries[at + 1 :])]
-    axis = at if not dots or dots[0] > at else at - 1 + len(array._shape) - used
-    return take(as_lazy(rest), chosen, axis)
+    rest = as_lazy(array[(*entries[:first], *[slice(None)] * len(chosen), *entries[end:])])
+    axis = first if not dots or dots[0] > first else first - 1 + len(array._shape) - used
+    return take(rest, chosen[0], axis) if len(chosen) == 1 else _picked(rest, chosen, axis)
+
+
+@attrs.frozen
+class _Picking:
+    """Indexing along several axes beside each other, from one on."""
+
+    axis: int
+
+    def __call__(self, table: Any, *indices: Any) -> Any:
+        return table[(*[slice(None)] * self.axis, *indices)]
+
+
+def _picked(table: LazyArray, indices: Sequence[LazyArray], axis: int) -> LazyArray:
+    """Elements along several axes, from one on, that integers choose together."""
+    common = common_shape([each._shape for each in indices])
+    end = axis + len(indices)
+    shape = (*table._shape[:axis], *common, *table._shape[end:])
+    own = [*range(axis), *[None] * len(indices), *range(axis + len(common), len(shape))]
+    labels = (own, *[range(axis, axis + len(common))] * len(indices))
+    return _looked_up_together("take", _Picking(axis), [table], indices, labels, shape, table.dtype)
+
+
+def _looked_up_together(
+    name: str,
+    function: Callable[..., Any],
+    tables: Sequence[LazyArray],
+    elements: Sequence[LazyArray],
+    labels: Sequence[Labels],
+    shape: Sequence[Length],
+    dtype: np.dtype[Any],
+) -> LazyArray:
+    """What a function gives of tables, and of elements that are broadcast against each other."""
+    trace = trace_of((tuple(tables), tuple(elements)))
+    common = common_shape([each._shape for each in elements])
+    views = [solid(each._view, trace) for each in tables]
+    views += [broadcast(solid(each._view, trace), common) for each in elements]
+    operation = Contraction(name, function, tuple(map(tuple, labels)), (), EXACT)
+    return placed(made(operation, views, [(tuple(shape), dtype, not shape)], trace)[0], trace)
+
+
+@attrs.frozen
+class _Choosing:
+    """`np.choose`, of one of several arrays for each element."""
+
+    mode: str
+
+    def __call__(self, chosen: Any, *choices: Any) -> Any:
+        return np.choose(chosen, choices, mode=self.mode)  # type: ignore[call-overload]
+
+
+@understood(np.choose, how="by elements")
+def choose(a: Value, choices: Any, *, mode: str = "raise") -> LazyArray:
+    """Elements of the arrays that integers choose."""
+    trace = trace_of((a, choices if type(choices) is LazyArray else tuple(choices)))
+    each = list(choices) if type(choices) is LazyArray else choices
+    if not 0 < len(each) < _MOST_CHOICES or not isinstance(mode, str):
+        raise NotUnderstoodError("how many choices")
+    lazies = [one if type(one) in (int, float, complex) else lifted(one, trace) for one in each]
+    samples = [np.ones((), one.dtype) if type(one) is LazyArray else one for one in lazies]
+    dtype = np.asarray(np.choose(0, samples)).dtype  # numbers of Python's take on that of the others
+    elements = [
+        lifted(one if type(one) is LazyArray else dtype.type(one), trace) for one in (lifted(a, trace), *lazies)
+    ]
+    if elements[0].dtype.kind not in "biu" or dtype.kind not in "biufc":
+        raise NotUnderstoodError("no integers")
+    shape = common_shape([one._shape for one in elements])
+    labels = [range(len(shape))] * len(elements)
+    return _looked_up_together("choose", _Choosing(mode), [], elements, labels, shape, dtype)
+
+
+_MOST_CHOICES = 32
+"""NumPy takes no more."""

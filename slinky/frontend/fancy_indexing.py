@@ -1,8 +1,8 @@
 """Indexing lazy arrays by arrays: what is taken, and what is assigned.
 
-One array of integers chooses elements along its axis, by pieces; several ones run whole; a mask as an index asks for
-its values. Where a number is assigned under a mask, or the same row to all that it chooses, each element is one of two,
-by pieces.
+Arrays of integers choose elements along their axes, by pieces, where these lie beside each other; a mask as an index
+asks for its values. Where a number is assigned under a mask, or the same row to all that it chooses, each element is
+one of two, by pieces.
 """
 
 from __future__ import annotations

@@ -454,6 +454,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         "dot",
         "argsort",
         "argpartition",
+        "choose",
         "nonzero",
         "repeat",
         "take",
