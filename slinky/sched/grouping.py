@@ -265,7 +265,8 @@ class _Grower:
         """Whether some calls that write parts of one buffer are in no group with those that read it: then they need not
         come together, and the last one of them may come alone."""
         inside = {i for group in self.groups.values() for i in group.members}
-        apart = [buffer for buffer, calls in self.writers.items() if len(calls) > 1 and not inside.issuperset(calls)]
+        several = [each for each in self.writers.items() if len(each[1]) > 1 and any(self.readers[i] for i in each[1])]
+        apart = [buffer for buffer, calls in several if not inside.issuperset(calls)]
         self.writers.update((buffer, self.writers[buffer][-1:]) for buffer in apart)
         self.readers, self.beside = self._readers(), self._beside()
         return bool(apart)
