@@ -138,3 +138,8 @@ MUTANTS += mutants(
     ("tests/test_parts_of_buffers.py",),
     ("grouping: those that read other parts", "len(writers) == 1 or is_read_by", "True or is_read_by"),
 )
+MUTANTS += mutants(
+    "slinky/sched/tracks.py",
+    ("tests/test_parts_of_buffers.py",),
+    ("tracks: edges", "    return extents == [1] and position not in call.wholes", "    return False"),
+)

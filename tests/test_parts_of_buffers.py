@@ -18,12 +18,19 @@ import slinky as sl
 
 Array = np.ndarray[Any, Any]
 
+
+def slopes(a: Any) -> Any:
+    """Differences of rows, at the ends of neighbours."""
+    return np.concatenate([a[1:2] - a[:1], a[2:] - a[:-2], a[-1:] - a[-2:-1]])
+
+
 STEPS: dict[str, Callable[..., Any]] = {
     "{a} * 2 + 1": lambda a, b: a * 2 + 1,
     "{a} - {b}": lambda a, b: a - b,
     "rows above": lambda a, b: np.pad(a, ((1, 0), (0, 0)), mode="edge")[:-1] - b,
     "columns on both sides": lambda a, b: np.pad(a, ((0, 0), (1, 1)), mode="wrap")[:, 2:] + a,
     "running sums": lambda a, b: np.cumsum(a, axis=1) % 7,
+    "slopes": lambda a, b: slopes(a) - b if a.shape[0] > 2 else a * 3,
     "upside down": lambda a, b: a[::-1] + b,
 }
 JOINS: dict[str, Callable[..., Any]] = {
@@ -131,6 +138,25 @@ def test_all_are_taken_together_where_parts_read_parts() -> None:
     q = sl.auto_schedule(p, *given, workers=1, machine=sl.Machine())
     assert all(" along " in decision.computed for decision in sl.explain(q).decisions)
     assert q.memory(*given).program_bytes * 10 < p.memory(*given).program_bytes
+
+
+def test_first_and_last_rows_are_computed_in_strips_with_the_others() -> None:
+    """Of slopes, the ends are computed otherwise: each in one of the strips."""
+
+    def function(x: Any) -> Any:
+        down, across = np.gradient(np.sqrt(x))
+        return down * down + across * across
+
+    x = np.random.default_rng(0).random((800, 300))
+    traced = jit(function)
+    p = traced.pipeline(x)
+    floats = dict.fromkeys((scalar.name for scalar in p.program.floats), 0.0)
+    q = sl.auto_schedule(p, x, np.empty_like(x), workers=1, machine=sl.Machine(), **floats)
+    assert all(" along y" in decision.computed for decision in sl.explain(q).decisions)
+    for options in ({"machine": PIECES}, {"workers": 2}, {"exact": True}):
+        for shape in ((800, 300), (2, 2), (3, 5), (2, 40), (65, 2)):
+            part = x[: shape[0], : shape[1]].copy()
+            np.testing.assert_array_equal(jit(function, **options)(part), function(part))
 
 
 def test_one_part_is_taken_alone_where_another_is_read_elsewhere() -> None:

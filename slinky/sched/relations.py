@@ -131,6 +131,8 @@ class Related:
     """What its callback does to arrays of these shapes, where its source tells that."""
     boxes: tuple[NumericBox, ...] = ()
     """What it reads of each of the buffers that it reads."""
+    wholes: frozenset[int] = frozenset()
+    """The dimensions that it computes whole."""
     remembered: dict[object, Any] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     """What was found out about it, by question."""
 
@@ -221,8 +223,9 @@ class _Prober:
             cursor, _elements(box), writes, reads, shapes, found, operations_of(operation), _whole(call, box)
         )
         threads, edge, effort = has_threads(operation), self._edge(call), self._effort(call, box, whole)
-        boxes = tuple(read for _, read in whole)
-        return attrs.evolve(what, has_threads=threads, edge=edge, block=block, effort=effort, boxes=boxes)
+        boxes, wholes = tuple(read for _, read in whole), frozenset(d for d, _ in call.func.whole)
+        what = attrs.evolve(what, has_threads=threads, edge=edge, block=block, effort=effort)
+        return attrs.evolve(what, boxes=boxes, wholes=wholes)
 
     def _effort(self, call: Call, box: NumericBox, read: list[tuple[str, NumericBox]]) -> Effort | None:
         """What the callback of a call does, if it is a function that is given what the call reads and writes as it

@@ -367,6 +367,8 @@ def _member(call: Related, i: int, needs: _Needs) -> Member | None:
                 low, high, far = min(low, need.low), max(high, need.high), min(far, need.far)
                 until = max(until, need.reader)
     alone = None if first is None else _alone(call, position)
+    if first is not None and slope > 0 and alone is None and _is_edge(call, position):
+        return _edge(call, i, position, until)
     if alone is None or slope <= 0:
         return None
     window, halo = max(high - low + 1 - slope, 0.0), max(high - far + 1 - slope, 0.0)
@@ -375,6 +377,19 @@ def _member(call: Related, i: int, needs: _Needs) -> Member | None:
     fresh = high + 1 - slope if member.keeps else low
     _note_reads(alone.strips, _Need(i, 0, slope, fresh, high, far), needs)
     return member
+
+
+def _is_edge(call: Related, position: int) -> bool:
+    """Whether a call computes but one place along a dimension: others compute the rest of what it writes."""
+    extents = [w.shape[axis] for w in call.writes for axis, dim in enumerate(w.dims) if dim == position]
+    return extents == [1] and position not in call.wholes
+
+
+def _edge(call: Related, i: int, position: int, until: int) -> Member:
+    """Such a call as a member, which does something in one strip alone. What it reads is near what the others read that
+    compute the rest: nothing more is needed for it."""
+    lines, work = Lines(call.elements, 1, call.elements), work_of(call, None)
+    return Member(i, position, 1.0, 0.0, 0.0, 0.0, lines, steps_of(call, None), work, until)
 
 
 @attrs.frozen
