@@ -24,6 +24,15 @@ def slopes(a: Any) -> Any:
     return np.concatenate([a[1:2] - a[:1], a[2:] - a[:-2], a[-1:] - a[-2:-1]])
 
 
+def with_ends(a: Any, b: Any) -> Any:
+    """What lies at the edges is what lies beside them, as boundaries of grids are kept."""
+    y = a - b
+    y[0] = y[1]
+    y[-1] = y[-2]
+    y[:, 0] = y[:, 1]
+    return y
+
+
 STEPS: dict[str, Callable[..., Any]] = {
     "{a} * 2 + 1": lambda a, b: a * 2 + 1,
     "{a} - {b}": lambda a, b: a - b,
@@ -31,6 +40,7 @@ STEPS: dict[str, Callable[..., Any]] = {
     "columns on both sides": lambda a, b: np.pad(a, ((0, 0), (1, 1)), mode="wrap")[:, 2:] + a,
     "running sums": lambda a, b: np.cumsum(a, axis=1) % 7,
     "slopes": lambda a, b: slopes(a) - b if a.shape[0] > 2 else a * 3,
+    "the same at the ends": lambda a, b: with_ends(a, b) if min(a.shape) > 1 else a + 2,
     "upside down": lambda a, b: a[::-1] + b,
 }
 JOINS: dict[str, Callable[..., Any]] = {
@@ -157,6 +167,24 @@ def test_first_and_last_rows_are_computed_in_strips_with_the_others() -> None:
         for shape in ((800, 300), (2, 2), (3, 5), (2, 40), (65, 2)):
             part = x[: shape[0], : shape[1]].copy()
             np.testing.assert_array_equal(jit(function, **options)(part), function(part))
+
+
+def test_rows_at_the_ends_that_are_rows_beside_them_go_with_the_strips() -> None:
+    def function(x: Any) -> Any:
+        y = x.copy()
+        y[1:-1] += x[:-2] - 2 * x[1:-1] + x[2:]
+        y[0] = y[1]
+        y[-1] = y[-2]
+        return y * y
+
+    x = np.random.default_rng(0).integers(-9, 9, (800, 300))
+    p, want = jit(function).pipeline(x), function(x)
+    q = sl.auto_schedule(p, x, want, workers=1, machine=sl.Machine())
+    assert q.memory(x, want).program_bytes * 5 < p.memory(x, want).program_bytes
+    for shape in ((800, 300), (3, 2), (4, 1), (65, 3)):
+        part = x[: shape[0], : shape[1]].copy()
+        run_like(q, part, [function(part)], checked=True)
+        run_like(q, part, [function(part)])
 
 
 def test_one_part_is_taken_alone_where_another_is_read_elsewhere() -> None:

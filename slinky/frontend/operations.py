@@ -26,7 +26,7 @@ from slinky.graph.copying import Source
 from slinky.ir.operations import Boundary
 from slinky.ir.reducing import Reducing, reduced, write_result
 from slinky.runtime.careful import careful
-from slinky.symbolic.expressions import Expr, as_expr
+from slinky.symbolic.expressions import Constant, Expr, as_expr
 from slinky.symbolic.intervals import Interval, point
 
 if TYPE_CHECKING:
@@ -445,9 +445,17 @@ class Assembled(Operation):
                 where.append((distance % abs(i.step), point(0)))
             along[i.axis] = distance if abs(i.step) == 1 else distance // abs(i.step)
             where.append((along[i.axis], Interval(0, expr_of(count) - 1)))
-        box, edges, rules = [], [], []
-        for i in view.index:
+        box: list[Interval] = []
+        edges: list[Interval | None] = []
+        rules: list[Boundary | None] = []
+        for k, i in enumerate(view.index):
             at = low = high = lowering.expr(i.offset)
+            beside = Assembled._beside(part, k, at, dims, lowering) if not i.terms else None
+            if beside is not None:
+                box.append(point(beside))
+                edges.append(Interval(low, high))
+                rules.append(None)
+                continue
             for step, axis in i.terms:
                 far = step * (lowering.expr(view.shape[axis]) - 1)
                 low, high = (low, high + far) if step > 0 else (low + far, high)
@@ -461,6 +469,16 @@ class Assembled(Operation):
             where = []
         conditions = tuple((lowering.substituted(e), lowering.substituted_interval(i)) for e, i in where)
         return Source(lowering.access(view.result, box), tuple(edges), tuple(rules), conditions)
+
+    @staticmethod
+    def _beside(part: Part, k: int, at: Expr, dims: Sequence[Expr], lowering: Lowering) -> Expr | None:
+        """A place that goes along the result, where one row of it is one of an operand near by, as in `y[0] = y[1]`:
+        so strips that do not have that row do not read it. None for other places."""
+        if part.rules is not None or k >= len(part.index) or part.index[k].axis is not None:
+            return None
+        distance = at - lowering.expr(part.index[k].offset)
+        is_near = isinstance(distance, Constant) and abs(distance.value) <= _NEAR
+        return dims[k] + distance if is_near else None
 
     def lengths(self) -> Iterator[Length]:
         """Where the parts lie."""
@@ -479,6 +497,10 @@ class Assembled(Operation):
             for part in self.parts
         )
         return ("assembled", parts, exactly(self.fill))
+
+
+_NEAR = 8
+"""How many rows a row of a result may lie from the one that it is a copy of, to be read along with others there."""
 
 
 @attrs.frozen(eq=False)

@@ -334,6 +334,8 @@ def _whole(call: Call, box: NumericBox) -> int:
 def _motion(at: int, length: int, boxes: list[NumericBox]) -> Motion | None:
     """How a region moves: given whole, of a strip, of the next one, and of both together."""
     whole, one, following, both = boxes
+    if any(lo > hi for lo, hi in both):
+        return _motion_of_nothing(at, length, one, following)
     moving = [k for k in range(len(one)) if one[k] != following[k]]
     if len(moving) != 1:
         return None
@@ -344,6 +346,18 @@ def _motion(at: int, length: int, boxes: list[NumericBox]) -> Motion | None:
         return None
     ends = (rate * at, rate * (at + length - 1))
     return Motion(k, rate, one[k][0] - min(ends), one[k][1] - max(ends))
+
+
+def _motion_of_nothing(at: int, length: int, one: NumericBox, following: NumericBox) -> Motion | None:
+    """How what is read in the first or the last strip alone would move, if others read as much beside them: by the end
+    that moves with the strips, where these read nothing."""
+    for k, ((lo, hi), (lo_of_next, hi_of_next)) in enumerate(zip(one, following, strict=True)):
+        if lo > hi and lo_of_next > hi_of_next:
+            if hi == hi_of_next and lo_of_next - lo == length:
+                return Motion(k, 1.0, float(lo - at), float(lo - at))
+            if lo == lo_of_next and hi_of_next - hi == length:
+                return Motion(k, 1.0, float(hi - (at + length - 1)), float(hi - (at + length - 1)))
+    return None
 
 
 def _about(extent: int) -> int:

@@ -17,7 +17,7 @@ from slinky.errors import SchedulingError
 from slinky.ir.copies import with_box, with_folds
 from slinky.ir.effects import bounds_of_dim, clamped_box, dims_written, of_buffer, reads, written_by
 from slinky.ir.scopes import over_loops
-from slinky.ir.statements import SERIAL, Alloc, Call, For, Pass
+from slinky.ir.statements import SERIAL, Alloc, Call, For, Pass, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.containing import plainly_contains
@@ -84,7 +84,8 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     version = p._version
     old, target = call._call, loop._loop
     _require_before(version, call, loop)
-    outside = _readers_outside(version, old, target.id)
+    readers = _readers(version, old)
+    outside = next((reader for reader in readers if target.id not in version.ancestors(reader)), None)
     if outside is not None:
         raise SchedulingError(
             f"{version.statement(outside).func.name} reads it outside loop {target.variable}",  # type: ignore[union-attr]
@@ -101,7 +102,7 @@ def compute_at(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     moved = with_box(old, box)
     edit = Edit(version)
     edit.delete(old.id)
-    edit.insert(Gap.before(_first_reader(version, old, target)), (moved,))
+    edit.insert(Gap.before(_first_reader(readers, target)), (moved,))
     working = tuple(_extend_to_all(edit, version, moved, target)) if is_output else (moved.id,)
     parallel = tuple(loop.id for loop in (*version.loops_around(target.id), target) if loop.mode != SERIAL)
     parallel = tuple(dict.fromkeys((*parallel, *working_in_parallel(version, working))))
@@ -184,21 +185,19 @@ def _why_readers_are_outside(version: Version, call: Call) -> str:
 
 def _readers(version: Version, call: Call) -> list[int]:
     """The calls that read what a call writes."""
-    return list(dict.fromkeys(i for buffer in written_by(call) for i in readers_of(version, call, buffer)))
+    found: dict[int, None] = {}
+    for buffer in written_by(call):
+        alloc = version.alloc_of(buffer, call.id)
+        readers = [i for i in version.readers(buffer) if version.alloc_of(buffer, i) is alloc]
+        if _is_shared(version, buffer):
+            readers = [i for i in readers if not reads_elsewhere(version, call, buffer, i)]
+        found.update(dict.fromkeys(readers))
+    return list(found)
 
 
-def readers_of(version: Version, call: Call, buffer: str) -> list[int]:
-    """The calls that read a buffer where a call may write to it."""
-    alloc = version.alloc_of(buffer, call.id)
-    readers = [i for i in version.readers(buffer) if version.alloc_of(buffer, i) is alloc]
-    if len(version.writers(buffer)) < 2:
-        return readers
-    return [i for i in readers if not reads_elsewhere(version, call, buffer, i)]
-
-
-def _readers_outside(version: Version, call: Call, loop: int) -> int | None:
-    """A call that reads what this call writes, and is not in the loop."""
-    return next((reader for reader in _readers(version, call) if loop not in version.ancestors(reader)), None)
+def _is_shared(version: Version, buffer: str) -> bool:
+    """Whether several calls write a buffer: then one may write a part of it that another one's readers do not read."""
+    return len(version.names().get(("write", buffer), ())) > 1
 
 
 def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | None:
@@ -209,7 +208,10 @@ def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | 
     needed: list[Interval | None] = [None] * len(call.func.dims)
     found = False
     for buffer, dims in dims_written(call).items():
-        for identity in readers_of(version, call, buffer):
+        is_shared = _is_shared(version, buffer)
+        for identity in version.readers(buffer):
+            if is_shared and reads_elsewhere(version, call, buffer, identity):
+                continue
             ancestors = version.ancestors(identity)
             if loop.id not in ancestors:
                 continue
@@ -289,11 +291,9 @@ def _require_no_part(version: Version, call: Call, d: int, needed: Interval | No
             raise computes_part(version, call, d, hint=hint)
 
 
-def _first_reader(version: Version, call: Call, loop: For) -> int:
-    """The first statement of a loop's body that reads what a call writes."""
-    inside = [version.path(i) for i in _readers(version, call) if loop.id in version.ancestors(i)]
-    first = {path[path.index(loop.id) + 1] for path in inside}
-    return next(statement.id for statement in loop.body if statement.id in first)
+def _first_reader(readers: Sequence[int], loop: For) -> int:
+    """The first statement of a loop's body that some of these calls stand at, or in."""
+    return next(s.id for s in loop.body if any(inner.id in readers for inner in walk((s,))))
 
 
 def _extend_to_all(edit: Edit, version: Version, call: Call, loop: For) -> list[int]:
