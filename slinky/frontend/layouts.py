@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slinky.frontend.nodes import Node
-from slinky.frontend.operations import Along, Opaque
+import numpy as np
+
+from slinky.frontend.nodes import Node, View
+from slinky.frontend.operations import Along, Opaque, Pointwise
 from slinky.frontend.tables import EXACT, TOLERANCE
 
 
@@ -30,6 +32,16 @@ def unlike_numpy(nodes: Sequence[Node]) -> Node | None:
     for node in nodes:
         plain = all(view.is_turned_nowhere for view in node.operands)
         known = all(view.result.node.in_c_order for view in node.operands)
-        if depends_on_layout(node) and not (known and (plain or node.operation.exactness == TOLERANCE)):
+        is_near = node.operation.exactness == TOLERANCE
+        if depends_on_layout(node) and not (known and (plain or is_near)):
+            return node
+        if is_near and any(map(_has_gaps, node.operands)):
             return node
     return None
+
+
+def _has_gaps(view: View) -> bool:
+    """Whether NumPy has gaps between elements where slinky has none: parts of complex numbers are views there."""
+    operation = view.result.node.operation
+    is_part = isinstance(operation, Pointwise) and operation.function in (np.real, np.imag)
+    return is_part and view.result.node.operands[0].dtype.kind == "c"
