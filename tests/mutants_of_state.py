@@ -24,7 +24,7 @@ MUTANTS += mutants(
     ("tests/test_effects_of_functions.py",),
     (
         "namespaces: what is set in there",
-        "        self._live[name] = value\n",
+        "        self.live[name] = value\n",
         "        super().__setitem__(name, value)\n",
     ),
 )

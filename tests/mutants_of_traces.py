@@ -143,3 +143,55 @@ MUTANTS += mutants(
     ("tests/test_parts_of_buffers.py",),
     ("tracks: edges", "    return extents == [1] and position not in call.wholes", "    return False"),
 )
+
+
+MUTANTS += mutants(
+    "slinky/frontend/following.py",
+    ("tests/test_following.py",),
+    ("following: errors that are caught", '        why = ATTEMPTS.refused or ""\n', '        why = ""\n'),
+    (
+        "following: what is written",
+        "            cell.result, cell.uncertain, cell.by_layout = result, ",
+        "            _, ",
+    ),
+    ("following: what is kept", "            while len(each) > count:\n", "            while False:\n"),
+    ("following: warnings", "        if value is warnings:\n", "        if False:\n"),
+    ("following: names", "            trace.name_of(node)\n", "            pass\n"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/tracing.py",
+    ("tests/test_following.py",),
+    (
+        "following: values",
+        "        if ATTEMPTS.depth:\n            raise ATTEMPTS.refusal(what)\n        if self.is_free:\n",
+        "        if self.is_free:\n",
+    ),
+    ("following: fences", "            raise ATTEMPTS.refusal(name)\n", "            pass\n"),
+    ("following: threads", "class Attempts(threading.local):", "class Attempts:"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/layouts.py",
+    ("tests/test_exact_traces.py",),
+    (
+        "layouts: parts of complex numbers",
+        "        if is_near and any(map(_has_gaps, node.operands)):\n",
+        "        if False:\n",
+    ),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/placing.py",
+    ("tests/test_composed_functions.py",),
+    ("placing: triangles", "_whole_number(k) - 1), array.dtype", "_whole_number(k)), array.dtype"),
+    ("placing: what is left out from behind", "first = first if first >= 0 else extent + first", "pass"),
+    ("placing: diagonals below", "((above, below),)", "((above + below, 0),)"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/composed.py",
+    ("tests/test_composed_functions.py",),
+    ("composed: sums of weights that are zero", "        if not np.any(total == 0):\n", "        if True:\n"),
+    ("composed: kinds of weights", '[np.dtype(np.float64)] if array.dtype.kind in "biu"', "[] if True"),
+)

@@ -156,6 +156,41 @@ TEMPLATES = [
         {m}.diagonal()
         {n}.squeeze()
         {a}.conjugate()
+        np.diag({n}.reshape(-1)[:9], 1)
+        np.diag({n}.reshape(-1)[:9], -2)
+        np.diagflat({n}[:3])
+        np.triu({n}, -1)
+        np.tril({m}.T, 1)
+        np.ediff1d({n})
+        np.ediff1d({n}, 3, [1, 2])
+        np.insert({n}, -1, {n}[0], axis=0)
+        np.insert({n}, 0, 3)
+        np.delete({n}, -1, axis={k})
+        np.delete({n}, slice(1, 3), axis=0)
+        np.append({n}, {same}, axis={k})
+        np.meshgrid({n}[0], {n}[..., 0], indexing="ij")[1]
+        np.meshgrid({n}.reshape(-1), np.arange(3), sparse=True)[1]
+        np.kron({m}, {n})
+        np.cross(np.resize({n}, (4, 3)), np.resize({same}, (4, 3)))
+        np.linalg.cross({m}[..., :3], [1, 2, -1])
+        np.linalg.outer({n}.reshape(-1), {n}.reshape(-1))
+        np.fft.fftshift({n})
+        np.fft.ifftshift({n}, axes={k})
+        np.roll({n}, len({n}) // 2, 0)
+        np.isreal({a})
+        np.iscomplex({a})
+        np.atleast_3d({a})
+        np.astype({a}, np.float32)
+        np.matrix_transpose({m})
+        np.resize({n}, (3, 4))
+        np.polyadd({n}.reshape(-1), [1, 2])
+        np.polysub({n}.reshape(-1), [1, 2])
+        np.polyder({n}.reshape(-1))
+        np.polyval([1, -2, 3], {a})
+        np.polyval({n}.reshape(-1)[:3], {a})
+        np.cumulative_prod(np.sign({i}), axis={k})
+        np.apply_over_axes(np.max, {m}, [0, 1])
+        np.unstack({m}, axis=1)[-1]
     """, weight=1),
     *_lines("""
         np.fix({f})
@@ -203,6 +238,11 @@ TEMPLATES = [
         np.partition({n}, 0, axis={k})[:1]
         np.histogram({f}, bins=3, range=(-2, 2))[0]
         np.choose({b} * 1, [{s}, {s}])
+        np.sort_complex({n})
+        np.piecewise({n}, [{same} > 0], [1, 2])
+        np.piecewise({n}, [{same} > 1, {same} < 0], [{s}, 2])
+        np.vander({n}.reshape(-1)[:4] % 3, 4)
+        np.vander({n}.reshape(-1) % 2, increasing=True)[:, :3]
     """, weight=1, sharp=True),
     *_lines("""
         np.nansum(np.where({n} > 1, np.nan, {n}), axis={k})
@@ -229,7 +269,33 @@ TEMPLATES = [
         np.nanpercentile({n}, 70, axis={k})
         np.nanquantile({n}, 0.7)
         np.cov({m})
+        np.cov({n}.reshape(-1), {same}.reshape(-1))
+        np.corrcoef({m})
         np.trapezoid({n}, axis={k})
+        np.trapezoid({n}, {n}[0])
+        np.polyint({n}.reshape(-1))
+        np.unwrap({f}, axis={k})
+        np.unwrap({i}, period=5)
+        np.average({n}, weights=abs({same}) + 1)
+        np.average({n}, axis={k}, weights=abs({same}) + 1, returned=True)[1]
+        np.average({n}, axis={k}, returned=True)[1]
+        np.linalg.norm({m})
+        np.linalg.norm({m}, np.inf)
+        np.linalg.vector_norm({n}, axis={k}, ord=1, keepdims=True)
+        np.linalg.matrix_norm({m}, ord=1)
+        np.linalg.matrix_power({m} @ {m}.T, 2)
+        np.linalg.matmul({m}, {m}.T)
+        np.linalg.tensordot({m}, {m}, axes=([0], [0]))
+        (lambda q: np.linalg.multi_dot([q, q.T, q]))({m})
+        np.apply_over_axes(np.sum, {m}, [0, 1])
+        np.fft.fft2({m})
+        np.fft.ifft2({m})
+        np.fft.rfft2({m})
+        np.fft.irfft2({m})
+        np.fft.fftn({n})
+        np.fft.ifftn({n}, (4,), axes=({k},))
+        np.fft.rfftn({n})
+        np.fft.irfftn({n})
         np.pad({f}, 1, mode="linear_ramp")
         np.pad({n}, 1, mode="mean")
         np.pad({n}, 1, mode="median")
@@ -526,7 +592,20 @@ BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "logical_and", "l
           "fmax", "logical_xor", "equal", "greater", "greater_equal", "less_equal", "copysign", "floor_divide",
           "remainder", "fmod", "heaviside", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift",
           "right_shift"]  # fmt: skip
-ROUNDED_COMPLEX = ("abs", "*", "/", "divide", "multiply", "reciprocal", "sqrt", "square")
+ROUNDED_COMPLEX = (
+    "abs",
+    "*",
+    "/",
+    "cross",
+    "divide",
+    "kron",
+    "multiply",
+    "outer",
+    "polyval",
+    "reciprocal",
+    "sqrt",
+    "square",
+)
 """What rounds complex numbers in one way where arrays are contiguous, and in another way elsewhere."""
 
 SHARP_UFUNCS = {"sign", "logical_not", "logical_and", "logical_or", "not_equal", "less", "isnan", "isinf", "signbit",

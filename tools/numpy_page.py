@@ -220,6 +220,9 @@ Indexing by slices with any step, integers, new axes and `...`, and all views be
 what is read. So do windows that slide, in sums, products (`einsum`, `tensordot`) and whatever else is done with them.
 Arrays of integers as indices choose elements along their axes, by pieces; where other axes lie between these, whole.
 
+*As NumPy's code does it*: Python code of NumPy's that calls functions which are understood. That code is traced, of the
+version that runs; so what it asks of sizes is asked. Where it asks for values, or warns, the function runs whole.
+
 Parts of an array that are assigned to, one after the other, are copied once, where it is read as a whole; what reads a
 part reads what was assigned to it. Arithmetic that is rolled by at most four elements, along an axis of 64 or more, is
 computed so much beyond its ends: the roll is a slice of it, as those of stencils are.

@@ -22,7 +22,7 @@ from slinky.frontend.given import dtypes_among, lazy_arrays, trace_of
 from slinky.frontend.nodes import Array, Shape, View, exactly
 from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
 from slinky.frontend.reals import Real, Told, known_reals, now
-from slinky.frontend.sizes import Size, known, same, value_of
+from slinky.frontend.sizes import Length, Size, known, same, value_of
 from slinky.frontend.tables import (
     ABOUT_MEMORY,
     EXACT,
@@ -109,6 +109,12 @@ def told_later(value: Real, dtype: np.dtype[Any], trace: Trace) -> LazyArray:
     """A float that is told at each call as an array without axes."""
     operation = Pointwise("full", as_it_is, (Number(0),), floats=(trace.reals.told(value),))
     return placed(made(operation, [], [((), dtype, False)], trace)[0], trace)
+
+
+def sized(size: Length, dtype: Any, trace: Trace) -> LazyArray:
+    """A size as a scalar, for what computes with it otherwise than sizes do."""
+    operation = Pointwise("full", as_it_is, (Extent(0),), extents=(size,))
+    return placed(made(operation, [], [((), np.dtype(dtype), True)], trace)[0], trace)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -459,6 +465,7 @@ _OF_FLOATS, _METHODS_OF_FLOATS = frozenset([np.clip, np.where]), frozenset(["cli
 def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -> Any:
     """A function of NumPy's of lazy arrays."""
     from slinky.frontend import composed as composed  # the table is filled there
+    from slinky.frontend import following as following
     from slinky.frontend import functions as functions
     from slinky.frontend import rearranging as rearranging
 
@@ -473,7 +480,7 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
     entry = TABLE.get(function)
     if entry is None:
         return opaque(function, given, keywords)
-    rest = {key: value for key, value in keywords.items() if key != "out" or value is None}
+    rest = {key: value for key, value in keywords.items() if key != "out"}
     try:
         result = entry.handler(*given, **rest)
         return result if out is None else _put(result, out)

@@ -5,26 +5,32 @@ Invariant: each is what NumPy computes, operation by operation, so that the bits
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
 from slinky.frontend import contracting as contracting  # they fill the table, too
 from slinky.frontend import diagonals as diagonals
+from slinky.frontend import placing as placing
 from slinky.frontend import sliding as sliding
 from slinky.frontend import stacks as stacks
+from slinky.frontend import transforms as transforms
 from slinky.frontend.arrays import LazyArray, Value, made, placed, whole_result
-from slinky.frontend.calling import broadcast_to, call_function, cast, lifted, pointwise
+from slinky.frontend.calling import broadcast_to, call_function, cast, filled, lifted, pointwise, sized
+from slinky.frontend.following import followed
 from slinky.frontend.functions import ELEMENTS, WHOLE_AXES, reduced
-from slinky.frontend.given import as_lazy, axis_of, trace_of
+from slinky.frontend.given import as_lazy, axes_of, axis_of, trace_of
 from slinky.frontend.nodes import Index
 from slinky.frontend.operations import Assembled, Part
-from slinky.frontend.rearranging import COPY, VIEW, atleast_2d, concatenate
-from slinky.frontend.sizes import known, same
+from slinky.frontend.rearranging import COPY, VIEW, atleast_2d, broadcasted, concatenate, fused
+from slinky.frontend.sizes import Length, Size, known, same
 from slinky.frontend.tables import ALONG, NotUnderstoodError, understood
 from slinky.frontend.views import common_shape
+from slinky.ir.reducing import ChangedResultError
 
 MOST_PARTS = 64
 """Copies of more parts are made at once."""
@@ -32,20 +38,71 @@ MOST_PARTS = 64
 
 @understood(np.average, how="reduced " + WHOLE_AXES, exactness=ALONG)
 def average(a: Value, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
-    """The mean, without weights."""
-    if weights is not None or returned:
-        raise NotUnderstoodError("weights")
+    """The mean, with weights or without, and the sum of these."""
+    if weights is not None:
+        return _weighted(a, axis, weights, returned, keepdims is True)
     array = as_lazy(a)
-    if array.dtype.kind not in "fc":  # np.average adds a zero of float64 to means of integers
-        raise NotUnderstoodError("integers")
-    return call_function(np.mean, (array, axis), {"keepdims": keepdims})
+    found = call_function(np.mean, (array, axis), {"keepdims": keepdims})
+    if not returned:
+        return found
+    count: Length = 1
+    for d in axes_of(axis, len(array._shape)):
+        count = count * array._shape[d]
+    total = sized(count, np.float64, array._trace).astype(found.dtype)
+    return found, total if not found._shape and found.is_scalar else broadcasted(total, found._shape).copied()
+
+
+def _weighted(a: Value, axis: Any, weights: Any, returned: bool, keepdims: bool) -> Any:
+    """The mean of what weighs so much: an array like it, or one along the axes."""
+    trace = trace_of((a, weights))
+    array, heavy = lifted(a, trace), lifted(weights, trace)
+    rank = len(array._shape)
+    axes = None if axis is None else axes_of(axis, rank)
+    if len(heavy._shape) != rank or not all(map(same, heavy._shape, array._shape)):
+        given = None if axis is None else [d % rank for d in (axis if isinstance(axis, tuple) else (axis,))]
+        if given is None or given != sorted(given) or not _are_along(heavy, array, given):
+            raise NotUnderstoodError("weights of another shape")  # NumPy says so, or turns them
+        heavy = heavy[tuple(slice(None) if d in given else None for d in range(rank))]
+    kinds = [array.dtype, heavy.dtype, *([np.dtype(np.float64)] if array.dtype.kind in "biu" else [])]
+    dtype = np.result_type(*kinds)
+    total = call_function(np.sum, (heavy, axes), {"dtype": dtype, "keepdims": keepdims})
+    total = pointwise(_NotZero(trace.is_free or bool(trace.donated)), (total,), name="weights", scalars=total.is_scalar)
+    found = np.multiply(array, heavy, dtype=dtype).sum(axes, keepdims=keepdims) / total
+    if not returned:
+        return found
+    is_alike = len(total._shape) == len(found._shape) and all(map(same, total._shape, found._shape))
+    return found, total if is_alike else broadcasted(total, found._shape).copied()
+
+
+def _are_along(weights: LazyArray, array: LazyArray, axes: Sequence[int]) -> bool:
+    return len(weights._shape) == len(axes) and all(
+        same(n, array._shape[d]) for n, d in zip(weights._shape, axes, strict=True)
+    )
+
+
+@attrs.frozen
+class _NotZero:
+    """Sums of weights: where one is zero, NumPy refuses them, in its own words."""
+
+    may_fail: bool
+    __name__ = "weights"
+
+    def __call__(self, total: Any) -> Any:
+        if not np.any(total == 0):
+            return total
+        try:
+            return np.average([1.0], weights=[0.0])
+        except ZeroDivisionError as error:
+            if self.may_fail:
+                raise
+            raise ChangedResultError(f"average raised {type(error).__name__}: {error}") from error
 
 
 @understood(np.linalg.norm, how="reduced " + WHOLE_AXES, exactness=ALONG)
-def norm(x: Value, ord: Any = None, axis: Any = None, keepdims: bool = False) -> LazyArray:
-    """Vector norms along an axis."""
+def norm(x: Value, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Vector norms along an axis; others as NumPy's code has them."""
     if ord is not None or type(axis) is not int:
-        raise NotUnderstoodError("other norms")
+        return followed(np.linalg.norm, (x, ord, axis, keepdims), {})
     return reduced(np.linalg.norm, "norm", x, axis, keepdims=keepdims)
 
 
@@ -209,3 +266,58 @@ def repeat(a: Value, repeats: Any, axis: Any = None) -> LazyArray:
     return placed(
         made(operation, [array._view] * repeats, [(shape, array.dtype, False)], array._trace)[0], array._trace
     )
+
+
+@understood(np.kron, how=ELEMENTS)
+def kron(a: Value, b: Value) -> Any:
+    """The products of all pairs of elements, those of an element of the first one beside each other."""
+    trace = trace_of((a, b))
+    left, right = lifted(a, trace), lifted(b, trace)
+    if not right._shape:
+        return np.multiply(left, right)
+    rank = max(len(left._shape), len(right._shape))
+    left, right = (each[(*(None,) * (rank - len(each._shape)), ...)] for each in (left, right))
+    pairs = np.multiply(left[(slice(None), None) * rank], right[(None, slice(None)) * rank])
+    found = fused(as_lazy(pairs), [(2 * d, 2 * d + 1) for d in range(rank)])
+    found._cell.uncertain = False  # nobody has the other one
+    return found
+
+
+@understood(np.vander, how=WHOLE_AXES, exactness=ALONG)
+def vander(x: Value, N: Any = None, increasing: bool = False) -> LazyArray:  # noqa: N803
+    """The powers of elements, in columns."""
+    array = as_lazy(x)
+    kind = np.promote_types(array.dtype, int)
+    if len(array._shape) != 1 or kind.kind == "c":
+        raise NotUnderstoodError("axes, or complex numbers")
+    count = array._shape[0] if N is None else N if type(N) is Size else operator.index(N)
+    if not count >= 1:
+        raise NotUnderstoodError("no columns")
+    found = filled((array._shape[0], 1), kind, 1, array._trace)
+    if not same(count, 1):
+        column = array if array.dtype == kind else cast(array, kind)
+        repeated = broadcasted(column[:, None], (array._shape[0], count - 1))
+        found = concatenate([found, np.multiply.accumulate(repeated, axis=1)], 1)
+    return found if increasing else found[:, ::-1].copied()
+
+
+@understood(np.piecewise, how=ELEMENTS)
+def piecewise(x: Value, condlist: Any, funclist: Any) -> LazyArray:
+    """Numbers where conditions hold, those of the last one that does."""
+    array, given = as_lazy(x), list(funclist)
+    rank = len(array._shape)
+    if not rank or any(callable(each) or np.ndim(each) for each in given):
+        raise NotUnderstoodError("functions")
+    trace = trace_of((array, condlist, tuple(given)))
+    is_one = not isinstance(condlist, (list, tuple)) and np.ndim(condlist) == 1
+    conditions = [lifted(each, trace).astype(np.bool_) for each in ([condlist] if is_one else condlist)]
+    if any(len(each._shape) != rank or not all(map(same, each._shape, array._shape)) for each in conditions):
+        raise NotUnderstoodError("conditions of other shapes")
+    if len(given) == len(conditions) + 1:
+        conditions.append(~functools.reduce(np.logical_or, conditions))
+    if len(given) != len(conditions):
+        raise NotUnderstoodError("other numbers of functions")  # NumPy says so
+    found = filled(array._shape, array.dtype, 0, trace)
+    for condition, value in zip(conditions, given, strict=True):
+        found[condition] = value
+    return found

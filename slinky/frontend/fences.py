@@ -30,6 +30,7 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
     """What is not understood: computed now, and at once on whole arrays at each call."""
     given, keywords = known_reals(given), known_reals(keywords)
     trace, name = trace_of((given, keywords)), name_of(function)
+    trace.require_fences(name)
     trace.require_no_calls()
     trace.require_usual_warnings()
     if any(out is not None for out in _tuple(keywords.get("out"))):

@@ -17,11 +17,12 @@ from itertools import takewhile
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+import attrs
 import numpy as np
 
 from slinky.errors import TracingError
 from slinky.frontend.arrays import LazyArray, made, placed
-from slinky.frontend.calling import broadcast_to, converted, filled
+from slinky.frontend.calling import broadcast_to, converted, filled, lifted
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kinds import BUILTINS, is_just_called
 from slinky.frontend.operations import Ramp
@@ -30,6 +31,7 @@ from slinky.frontend.reading import all_code, names_of
 from slinky.frontend.reals import MATH, OF_MATH, known_reals, now
 from slinky.frontend.sizes import Size, known
 from slinky.frontend.tracing import Trace
+from slinky.frontend.views import common_shape
 
 
 class TracedNumpy(ModuleType):
@@ -109,6 +111,12 @@ class TracedNumpy(ModuleType):
         """The same, repeated to all of a box."""
         return _Grid(self, np.mgrid, lambda axes: np.stack(np.broadcast_arrays(*axes)))
 
+    def broadcast(self, *given: Any) -> Any:
+        """What tells of arrays, some of them lazy, the shape that they have together."""
+        if not lazy_arrays(given):
+            return np.broadcast(*given)
+        return _Broadcast(common_shape([lifted(each, self._trace)._shape for each in given]))
+
     def asarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
         """The array itself, if it is lazy."""
         is_plain = not set(named) - {"order"} and named.get("order") in (None, "K", "A")
@@ -144,13 +152,15 @@ class TracedNumpy(ModuleType):
         """A copy, or what need not be copied."""
         if type(a) in (list, tuple) and not named:
             a, dtype = _of_list(a, dtype)
-        if type(a) is not LazyArray or set(named) - {"copy"}:
+        if type(a) is not LazyArray or set(named) - {"copy", "ndmin", "subok"}:
             return np.array(known_reals(a), dtype, **named)
-        copy = named.get("copy", True)
+        copy, axes = named.get("copy", True), named.get("ndmin", 0) - a.ndim
         if copy:
-            return a.copied() if dtype is None else a.astype(dtype).copied()
-        np.array(a.dtype.type() if a.is_scalar else np.empty((), a.dtype), dtype, copy=copy)  # refuses what NumPy does
-        return self.asarray(a, dtype)
+            found = a.copied() if dtype is None else a.astype(dtype).copied()
+        else:
+            np.array(a.dtype.type() if a.is_scalar else np.empty((), a.dtype), dtype, copy=copy)  # refuses what it does
+            found = self.asarray(a, dtype)
+        return found[(*(None,) * axes, ...)] if axes > 0 else found
 
 
 _OF_FILES = frozenset(["fromfile", "fromregex", "genfromtxt", "load", "loadtxt", "memmap"])
@@ -205,6 +215,18 @@ _OF_LISTS = {
 """Reductions by name: NumPy asks no element of a list whether it is lazy."""
 
 
+@attrs.frozen
+class _Broadcast:
+    """`np.broadcast` of lazy arrays."""
+
+    shape: tuple[Any, ...]
+
+    @property
+    def ndim(self) -> int:
+        """How many axes they have together."""
+        return len(self.shape)
+
+
 class _Grid:
     """`np.ogrid` or `np.mgrid`: lazy where its ends are sizes, and steps are numbers. `whole` makes it of its axes."""
 
@@ -253,11 +275,11 @@ def with_traced_numpy(function: Callable[..., Any], trace: Trace) -> Callable[..
     """A function that sees lazy arrays' NumPy, as do the functions of its module that it calls."""
     if not isinstance(function, FunctionType):
         return function
-    called = _called(function)
-    spoken = {name for each in called for name in _globals_of(each)}
+    called = called_by(function)
+    spoken = names_spoken(called)
     codes = [code for each in called for code in all_code(each.__code__)]
     asked = spoken & BUILTINS.keys() - function.__globals__.keys()
-    kinds = {name: BUILTINS[name] for name in asked if name not in _CLASSES or is_just_called(name, codes)}
+    kinds = {name: BUILTINS[name] for name in asked if is_meant(name, called)}
     live = function.__globals__
     of_math = {name: _of_math(live[name]) for name in spoken & live.keys() if _of_math(live[name]) is not None}
     speaks_of_numpy = any(live.get(name) is np for name in spoken)
@@ -265,16 +287,17 @@ def with_traced_numpy(function: Callable[..., Any], trace: Trace) -> Callable[..
         return function  # what sets globals must set those that all others see
     namespace = TracedNumpy.of(trace)
     of_numpy = {name: namespace for name, value in live.items() if value is np}
-    names = _Globals(live, {**of_numpy, **of_math, **kinds})
-    rebuilt = {each: _rebuilt(each, names) for each in called}
-    for name, value in live.items():
-        if isinstance(value, FunctionType) and value in rebuilt:
-            dict.__setitem__(names, name, rebuilt[value])
-    return rebuilt[function]
+    return rebuilt(called, Globals(live, {**of_numpy, **of_math, **kinds}))[function]
 
 
 _CLASSES = ("float", "type")
 """Builtins that are classes, of which something else may be asked than to be called."""
+
+
+def is_meant(name: str, functions: Iterable[FunctionType]) -> bool:
+    """Whether functions mean by a builtin's name what it is called for."""
+    codes = (code for each in functions for code in all_code(each.__code__))
+    return name not in _CLASSES or is_just_called(name, codes)
 
 
 def _of_math(value: Any) -> Any:
@@ -284,18 +307,18 @@ def _of_math(value: Any) -> Any:
     return OF_MATH.get(value) if isinstance(value, BuiltinFunctionType) else None
 
 
-class _Globals(dict[str, Any]):
+class Globals(dict[str, Any]):
     """The globals that a traced function sees: some of its own, and for the others what its module has, now."""
 
     def __init__(self, live: dict[str, Any], own: dict[str, Any]) -> None:
         super().__init__({**{name: value for name, value in live.items() if name.startswith("__")}, **own})
-        self._live = live
+        self.live = live
 
     def __missing__(self, name: str) -> Any:
-        return self._live[name]
+        return self.live[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self._live[name] = value
+        self.live[name] = value
 
 
 def may_catch(function: Callable[..., Any], read: Iterable[FunctionType]) -> bool:
@@ -308,7 +331,7 @@ def takes_stand_ins(function: Callable[..., Any], read: Iterable[FunctionType]) 
     """Whether a function may be given something that stands for a float, with all that is `read` of what it calls. Not
     where one goes on after errors of others than arithmetic: such may be raised where the float raises none. Nor where
     one asks for the `type`, and sees Python's, which tells them apart."""
-    seen = _called(function) if isinstance(function, FunctionType) else []
+    seen = called_by(function) if isinstance(function, FunctionType) else []
     for each in read:
         codes = list(all_code(each.__code__))
         asks = each not in seen and any("type" in names_of(code).globals for code in codes)
@@ -337,7 +360,7 @@ def _catches(code: CodeType, others: Iterable[str] = _OF_ARITHMETIC) -> bool:
     return False
 
 
-def _called(function: FunctionType) -> list[FunctionType]:
+def called_by(function: FunctionType) -> list[FunctionType]:
     """A function, and those of its module that it calls by name, and so on."""
     found = {function: None}
     waiting = [function]
@@ -350,11 +373,25 @@ def _called(function: FunctionType) -> list[FunctionType]:
     return list(found)
 
 
+def names_spoken(functions: Iterable[FunctionType]) -> frozenset[str]:
+    """The globals that functions speak of."""
+    return frozenset(name for each in functions for name in _globals_of(each))
+
+
 def _globals_of(function: FunctionType) -> set[str]:
     return {name for code in all_code(function.__code__) for name in names_of(code).globals}
 
 
-def _rebuilt(function: FunctionType, names: dict[str, Any]) -> FunctionType:
+def rebuilt(functions: Iterable[FunctionType], names: Globals) -> dict[FunctionType, FunctionType]:
+    """Functions of one module with other globals, by which they also see each other."""
+    found = {each: _rebuilt(each, names) for each in functions}
+    for name, value in names.live.items():
+        if isinstance(value, FunctionType) and value in found:
+            dict.__setitem__(names, name, found[value])
+    return found
+
+
+def _rebuilt(function: FunctionType, names: Globals) -> FunctionType:
     """A function with other globals."""
     new = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
     new.__kwdefaults__ = function.__kwdefaults__

@@ -532,6 +532,7 @@ class Fused(Operation):
     groups: tuple[tuple[int, ...], ...]
     name: str = "reshape"
     exactness: str = "exact"
+    keeps_order = True
 
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
         """The elements, in their order."""

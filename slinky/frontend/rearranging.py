@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, element, made, placed, solid, whole_result
-from slinky.frontend.calling import broadcast_to, cast, converted, lifted
+from slinky.frontend.calling import broadcast_to, cast, converted, lifted, pointwise
 from slinky.frontend.given import as_lazy, axes_of, axis_of, trace_of
 from slinky.frontend.nodes import Index, View, whole_view
 from slinky.frontend.operations import Around, Assembled, Fused, Part
@@ -217,7 +217,7 @@ def reshape(a: Value, /, shape: Any = None, order: str = "C", *, copy: Any = Non
         raise NotUnderstoodError("order")
     wanted = list(shape) if isinstance(shape, (tuple, list)) else [shape]
     groups = _groups(list(array._shape), _complete(list(array._shape), wanted))
-    array = _fused(array, [own for own, _ in groups])
+    array = fused(array, [own for own, _ in groups])
     for d, (_, parts) in reversed(list(enumerate(groups))):
         if len(parts) > 1:
             array = array._seen(split_axis(array._view, d, [wanted[k] for k in parts]))
@@ -294,7 +294,7 @@ def _groups(own: list[Length], wanted: list[Length]) -> list[tuple[list[int], li
     return found
 
 
-def _fused(array: LazyArray, groups: Sequence[Sequence[int]]) -> LazyArray:
+def fused(array: LazyArray, groups: Sequence[Sequence[int]]) -> LazyArray:
     """An array with these axes, and no axes of one element else: a view where no axes become one."""
     if all(len(group) == 1 for group in groups):
         kept = {group[0] for group in groups}
@@ -442,7 +442,11 @@ def roll(a: Value, shift: Any, axis: Any = None) -> LazyArray:
         raise NotUnderstoodError("shifts")
     for each, own in zip(shifts, axes, strict=True):
         d = axis_of(own, len(array._shape))
-        extent, by = array._shape[d], operator.index(each)
+        extent = array._shape[d]
+        if type(each) is Size:
+            array = _rolled_far(array, each, d)
+            continue
+        by = operator.index(each)
         widths = [(abs(by),) * 2 if k == d else (0, 0) for k in range(len(array._shape))]
         is_near = 0 < abs(by) <= NEAR
         is_long = is_near and extent >= LONG
@@ -453,9 +457,17 @@ def roll(a: Value, shift: Any, axis: Any = None) -> LazyArray:
             index = tuple(Index(abs(by) - by if k == d else 0, 1, k) for k in range(len(array._shape)))
             array = wide._seen(View(wide._view.result, index, array._shape))
         elif by:
-            before = tuple(slice(None) for _ in range(d))
-            array = concatenate([array[(*before, slice(-by, None))], array[(*before, slice(None, -by))]], d)
+            array = _rolled_far(array, by, d)
     return array if any(shifts) else array.copied()
+
+
+def _rolled_far(array: LazyArray, by: Length, d: int) -> LazyArray:
+    """What is rolled by less than there is: two parts, of which each is in the place of the other."""
+    before, extent = (slice(None),) * d, array._shape[d]
+    if not -extent < by < extent:
+        raise NotUnderstoodError("a shift by more than there is")
+    at = extent - by if by > 0 else -by
+    return concatenate([array[(*before, slice(at, None))], array[(*before, slice(None, at))]], d)
 
 
 def _around(array: LazyArray, widths: Sequence[tuple[int, int]]) -> LazyArray:
@@ -474,13 +486,22 @@ def copyto(dst: Value, src: Value, casting: Any = "same_kind", where: Value = Tr
     trace = trace_of((dst, src, where))
     if type(dst) is not LazyArray:
         raise trace.abandon("copyto of what is no lazy array")
-    if where is not True or casting != "same_kind":
-        raise trace.abandon("copyto with where= or casting=")
+    if casting != "same_kind":
+        raise trace.abandon("copyto with casting=")
     if isinstance(src, (LazyArray, np.ndarray)) and not np.can_cast(src.dtype, dst.dtype, casting):
         raise TypeError(f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
     if type(src) is not LazyArray:
         np.copyto(np.empty(np.shape(src), dst.dtype), src, casting)  # NumPy's refusals
-    dst[...] = src
+    if where is True:
+        dst[...] = src
+        return
+    mask, value = lifted(where, trace), converted(src, dst.dtype, trace)
+    if mask.dtype != np.bool_:
+        raise trace.abandon("copyto with a mask that is not bool")
+    found = pointwise(np.where, (mask, value, dst), name="copyto", scalars=False)
+    if len(found._shape) != len(dst._shape):
+        raise ValueError("the mask has more axes than what is written to")
+    dst.write(found)
 
 
 @understood(np.copy, how=COPY)
@@ -509,13 +530,14 @@ def full_like(
     trace = trace_of((a, fill_value))
     array = lifted(a, trace)
     kind = array.dtype if dtype is None else np.dtype(dtype)
-    if shape is not None or kind.kind not in "biufc":
-        raise NotUnderstoodError("another shape")
+    if kind.kind not in "biufc":
+        raise NotUnderstoodError("no numbers")
+    wanted = array._shape if shape is None else tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if kind.kind == "b" and type(fill_value) is int:
         np.full((), fill_value, kind)  # raises what NumPy does of one beyond its integers
     in_c_order = order in ("C", "c") or (order not in ("F", "f") and array._view.is_in_c_order)
     value = converted(fill_value, kind, trace)
-    wide = broadcast_to(value, array._shape)
+    wide = broadcast_to(value, wanted)
     if wide.shape == ():
         return value.copy() if not value.is_scalar else placed(whole_result(wide, trace), trace)
     return placed(whole_result(wide, trace, in_c_order), trace)

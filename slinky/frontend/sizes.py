@@ -46,7 +46,7 @@ class Questions:
     def __init__(self) -> None:
         self.held: dict[Condition, str] = {}
         self.values: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
-        self._roots: dict[Expr, Expr] = {}
+        self.roots: dict[Expr, Expr] = {}
 
     def note(self, condition: Condition, answer: bool) -> None:
         """Take note of an answer."""
@@ -59,17 +59,17 @@ class Questions:
         """Two extents were found equal, which is noted: one may stand for both."""
         first, second = self.root(a), self.root(b)
         if first is not second:
-            self._roots[second] = first
+            self.roots[second] = first
 
     def root(self, symbol: Expr) -> Expr:
         """The extent that stands for all that were found equal to this one."""
-        while symbol in self._roots:
-            symbol = self._roots[symbol]
+        while symbol in self.roots:
+            symbol = self.roots[symbol]
         return symbol
 
     def canonical(self, expr: Expr) -> Expr:
         """An expression of the extents that stand for others."""
-        return substitute(expr, {symbol: self.root(symbol) for symbol in self._roots}) if self._roots else expr
+        return substitute(expr, {symbol: self.root(symbol) for symbol in self.roots}) if self.roots else expr
 
     def hold(self, values: Mapping[Expr, int]) -> bool:
         """Whether all answers are the same for other sizes."""

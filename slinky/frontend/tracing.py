@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import math
+import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
@@ -57,6 +58,26 @@ class Abandoned(BaseException):
     """Tracing goes no further: the function does what no trace can follow. It is called as it is, then."""
 
 
+class NotFollowed(BaseException):
+    """Code of NumPy's is being followed (`following`), and does what is not understood. No error of anybody's, so that
+    none who catches errors sees it."""
+
+
+class Attempts(threading.local):
+    """The code of NumPy's that this thread follows now: how deep in each other, and what was not understood in it."""
+
+    depth = 0
+    refused: str | None = None
+
+    def refusal(self, what: str) -> NotFollowed:
+        """What to raise: nothing of this may stay in a trace."""
+        self.refused = what
+        return NotFollowed(what)
+
+
+ATTEMPTS = Attempts()
+
+
 class Trace:
     """One trace: what was asked, and what stands against keeping it."""
 
@@ -92,9 +113,11 @@ class Trace:
         self.asked_for_class = False
         """Whether the function looks at what an array is, or for what only other containers have."""
         self.namespace: Any = None
+        self.followed: dict[Any, Any] = {}
+        """Functions of NumPy's that are followed (`following`), as they see lazy arrays."""
         self.donated: list[Array] = []
         self.copied: list[Array] = []
-        self._watched: list[tuple[Array, Array]] = []
+        self.watched: list[tuple[Array, Array]] = []
         self.errors = errors_now()
         self._filters = warnings.filters
 
@@ -139,11 +162,11 @@ class Trace:
     def watch(self, array: Array) -> None:
         """Take note of an array beside the arguments of which something lazy is a view, in NumPy, and a copy, here."""
         if not self.is_free and may_change(array):
-            self._watched.append((array, array.copy()))
+            self.watched.append((array, array.copy()))
 
     def require_unwritten(self) -> None:
         """Raise `Abandoned` if somebody has written to what something lazy is a view of in NumPy."""
-        if any(array.tobytes() != old.tobytes() for array, old in self._watched):
+        if any(array.tobytes() != old.tobytes() for array, old in self.watched):
             raise self.abandon("it writes to an array that shares memory with a lazy one")
 
     def _keep_apart(self, array: Array) -> None:
@@ -176,17 +199,23 @@ class Trace:
 
     def forced(self, what: str) -> None:
         """A value is asked for, so that the trace is good for this call only."""
+        if ATTEMPTS.depth:
+            raise ATTEMPTS.refusal(what)
         if self.is_free:
             return
         self.reasons.append(f"{what} asks for values in {place()}")
 
     def reads_anew(self, what: str) -> None:
         """Something is used that may give other values at the next call: the trace is good for this one only."""
+        if ATTEMPTS.depth:
+            raise ATTEMPTS.refusal(what)
         if not self.is_free:
             self.reasons.append(f"{what} stands in {place()}")
 
-    def abandon(self, why: str) -> Abandoned | TracingError:
+    def abandon(self, why: str) -> Abandoned | NotFollowed | TracingError:
         """What to raise where tracing cannot go on."""
+        if ATTEMPTS.depth:
+            return ATTEMPTS.refusal(why)
         self.abandoned = f"{why}, in {place()}"
         return TracingError(self.abandoned) if self.is_free or self.strict else Abandoned(self.abandoned)
 
@@ -206,6 +235,11 @@ class Trace:
         functions of labelled arrays it is xarray that says so, around all that it does."""
         if not (self.is_free or self.is_labelled) and warnings.filters is not self._filters:
             raise self.abandon("warnings.catch_warnings")
+
+    def require_fences(self, name: str) -> None:
+        """Raise `NotFollowed` where no function may run whole: in code that is being followed."""
+        if ATTEMPTS.depth:
+            raise ATTEMPTS.refusal(name)
 
     def fence(self, name: str) -> None:
         """A function is not understood.
@@ -388,4 +422,16 @@ def runs_by_pieces(nodes: Sequence[Node], smallest: int = SMALL_BYTES) -> bool:
     return any(is_used and math.prod(numbers(shape)) * dtype.itemsize >= smallest for shape, dtype, is_used in shapes)
 
 
-__all__ = ["FREE", "PLANS", "Abandoned", "FreeTrace", "Plans", "Trace", "computed", "place", "values_of"]
+__all__ = [
+    "ATTEMPTS",
+    "FREE",
+    "PLANS",
+    "Abandoned",
+    "FreeTrace",
+    "NotFollowed",
+    "Plans",
+    "Trace",
+    "computed",
+    "place",
+    "values_of",
+]
