@@ -189,3 +189,18 @@ def test_what_is_not_understood_runs_whole() -> None:
     both = jit(lambda x, y: np.convolve(x, y))
     assert_same(both(image(9), image(4)), np.convolve(image(9), image(4)), rounded=True)
     assert "at once: convolve is not understood" in both.explain(image(9), image(4))
+
+
+def test_ends_of_which_a_part_is_not_read() -> None:
+    """What is not read takes no time: it took less than none, and no schedule was good enough."""
+
+    def end(x: Any) -> Any:
+        inner = np.correlate(x.reshape(-1), [1, 2, -1, 3], mode="same")[1:-1]
+        copied = np.square(inner)
+        copied[...] = inner
+        return np.diff(copied, prepend=0, append=np.float64(0.125))[-1]
+
+    x = image(8, 2, dtype="complex64")
+    traced = jit(end, machine=PIECES)
+    for _ in range(2):
+        assert_same(traced(x), end(x), rounded=True)

@@ -371,7 +371,7 @@ def _power_of_two(number: int) -> int:
 
 
 def _length(ends: tuple[int, int]) -> int:
-    return ends[1] - ends[0] + 1
+    return max(ends[1] - ends[0] + 1, 0)  # a copy may read nothing of a source
 
 
 def _elements(box: NumericBox) -> int:
