@@ -17,11 +17,11 @@ import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, made, placed, solid
 from slinky.frontend.calling import call_function, lifted
-from slinky.frontend.functions import dtype_of
-from slinky.frontend.given import as_lazy, axis_of, trace_of
+from slinky.frontend.functions import WHOLE_AXES, dtype_of, reduced
+from slinky.frontend.given import as_lazy, axes_of, axis_of, is_set, lazy_arrays, trace_of
 from slinky.frontend.operations import Contraction
 from slinky.frontend.sizes import Length, same
-from slinky.frontend.tables import EXACT, TOLERANCE, NotUnderstoodError, understood
+from slinky.frontend.tables import EXACT, TOLERANCE, NotUnderstoodError, name_of, understood
 from slinky.frontend.views import broadcast, common_shape
 
 PRODUCTS = "by rows and columns"
@@ -41,11 +41,12 @@ def contracted(
     arguments: tuple[Any, ...] = (),
     exactness: str = EXACT,
     scalars: bool = True,
+    whole: tuple[int, ...] = (),
 ) -> LazyArray:
     """The result of a function whose operands' axes go along these axes of the result, or are read whole; a scalar,
-    where it has no axes, unless such are arrays."""
+    where it has no axes, unless such are arrays. Of the result, some axes may be made as a `whole`."""
     trace = trace_of(tuple(operands))
-    operation = Contraction(name, function, tuple(map(tuple, labels)), arguments, exactness)
+    operation = Contraction(name, function, tuple(map(tuple, labels)), arguments, exactness, whole)
     views = [solid(array._view, trace) for array in operands]
     return placed(made(operation, views, [(tuple(shape), dtype, scalars and not shape)], trace)[0], trace)
 
@@ -237,6 +238,73 @@ def _summed_axes(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], t
     if any(len(set(own)) != len(given) for own, given in zip(found, pair, strict=True)):
         raise NotUnderstoodError("axes")
     return found[0], found[1]
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Quantiles
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class _Quantiles:
+    """A function of quantiles for several of them, along axes."""
+
+    function: Callable[..., Any]
+    wanted: tuple[Any, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    axes: tuple[int, ...]
+    method: str
+
+    def __call__(self, piece: Any) -> Any:
+        wanted = np.array(self.wanted, self.dtype).reshape(self.shape)
+        return self.function(piece, wanted, self.axes, method=self.method)
+
+
+def _register_quantiles() -> None:
+    def handler(function: Callable[..., Any]) -> Callable[..., Any]:
+        def of_array(
+            a: Value, q: Any, axis: Any = None, *given: Any, method: str = "linear", keepdims: Any = False, **named: Any
+        ) -> LazyArray:
+            if given or named or type(method) is not str:
+                raise NotUnderstoodError("options")
+            if type(q) in (int, float):
+                return reduced(function, name_of(function), a, axis, q=q, method=method, keepdims=keepdims)
+            return _quantiles(function, as_lazy(a), _numbers(q), axis, method, is_set(keepdims))
+
+        return of_array
+
+    for function in (np.percentile, np.quantile, np.nanpercentile, np.nanquantile):
+        understood(function, how="reduced " + WHOLE_AXES)(handler(function))
+
+
+def _numbers(q: Any) -> Any:
+    found = np.asarray(q)
+    if lazy_arrays(q) or found.dtype.kind not in "iuf" or not found.size:
+        raise NotUnderstoodError("quantiles that are not known")
+    return found
+
+
+def _quantiles(
+    function: Callable[..., Any], array: LazyArray, wanted: Any, axis: Any, method: str, keepdims: bool
+) -> LazyArray:
+    """Several quantiles, along the first axes of the result."""
+    rank = len(array._shape)
+    axes, made = axes_of(axis, rank), wanted.ndim
+    if not axes:
+        raise NotUnderstoodError("no axes")
+    quantiles = _Quantiles(function, tuple(wanted.ravel().tolist()), wanted.shape, wanted.dtype, axes, method)
+    kept = [d for d in range(rank) if d not in axes]
+    labels = [None if d in axes else made + kept.index(d) for d in range(rank)]
+    shape = (*wanted.shape, *(array._shape[d] for d in kept))
+    dtype = dtype_of(quantiles, [(rank, array.dtype)], {})
+    found = contracted(function.__name__, quantiles, [array], [labels], shape, dtype, whole=tuple(range(made)))
+    if not keepdims:
+        return found
+    return found[(*(slice(None),) * made, *(None if d in axes else slice(None) for d in range(rank)))]  # type: ignore[no-any-return]
+
+
+_register_quantiles()
 
 
 # ----------------------------------------------------------------------------------------------------------------

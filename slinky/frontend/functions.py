@@ -16,7 +16,7 @@ import numpy as np
 from slinky.frontend.arrays import LazyArray, Value, made, placed, solid
 from slinky.frontend.calling import call_function, filled, lifted, pointwise
 from slinky.frontend.fences import opaque
-from slinky.frontend.given import as_lazy, axes_of, axis_of, lazy_arrays, trace_of
+from slinky.frontend.given import as_lazy, axes_of, axis_of, is_set, lazy_arrays, trace_of
 from slinky.frontend.operations import Along, Contraction
 from slinky.frontend.sizes import Length, are_same, known, same, value_of
 from slinky.frontend.tables import (
@@ -81,7 +81,7 @@ def reduced(
     if not rank:
         raise NotUnderstoodError("no axes")
     removed = axes_of(axis, rank)
-    keepdims = keepdims is not np._NoValue and bool(keepdims)
+    keepdims = is_set(keepdims)
     if out is not None or not removed or array.is_scalar:
         raise NotUnderstoodError("out=, or no axes")
     keywords["axis"] = None if axis is None else removed if isinstance(axis, tuple) else removed[0]
@@ -209,23 +209,7 @@ def _of_half(n: Length) -> Length:
     return 2 * (n - 1)
 
 
-def _register_quantiles() -> None:
-    def handler(function: Callable[..., Any]) -> Callable[..., Any]:
-        def of_array(
-            a: Value, q: Any, axis: Any = None, *given: Any, method: str = "linear", **named: Any
-        ) -> LazyArray:
-            if given or named.keys() - {"out", "keepdims"} or type(q) not in (int, float):
-                raise NotUnderstoodError("several quantiles, or options")
-            return reduced(function, name_of(function), a, axis, q=q, method=method, **named)
-
-        return of_array
-
-    for function in (np.percentile, np.quantile, np.nanpercentile, np.nanquantile):
-        understood(function, how="reduced " + WHOLE_AXES)(handler(function))
-
-
 _register_reductions()
-_register_quantiles()
 _register_along()
 
 

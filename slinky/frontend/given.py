@@ -62,6 +62,11 @@ def axis_of(axis: Any, rank: int) -> int:
     return axes_of(axis, rank)[0]
 
 
+def is_set(option: Any) -> bool:
+    """Whether an option of NumPy's is given, and is true."""
+    return option is not np._NoValue and bool(option)
+
+
 def as_lazy(value: Value) -> LazyArray:
     """An argument that is the lazy array of a call.
 

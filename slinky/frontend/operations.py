@@ -332,7 +332,8 @@ class Calling:
 class Contraction(Operation):
     """A function each of whose elements is made of a row or column of each operand, as matrix products are.
 
-    `labels` say of each axis of each operand which axis of the result it goes along; None: it is read whole.
+    `labels` say of each axis of each operand which axis of the result it goes along; None: it is read whole. Each call
+    makes all along those axes of the result that are `whole`.
     """
 
     name: str
@@ -340,6 +341,7 @@ class Contraction(Operation):
     labels: tuple[tuple[int | None, ...], ...]
     arguments: tuple[Any, ...] = ()
     exactness: str = "tolerance"
+    whole: tuple[int, ...] = ()
 
     @property
     def keeps_order(self) -> bool:  # type: ignore[override]
@@ -356,7 +358,7 @@ class Contraction(Operation):
         places = [[None if k is None else dims[k] for k in labels] for labels in self.labels]
         reads = [lowering.read(view, own, dims) for view, own in zip(node.operands, places, strict=True)]
         callback = Calling(self.name, self._called, {}, tuple(read.adapter for read in reads))
-        whole = dims[-2:] if self._is_symmetric(node) else ()
+        whole = dims[-2:] if self._is_symmetric(node) else [dims[axis] for axis in self.whole]
         lowering.func(node, callback, [read.access for read in reads], dims, whole=whole)
 
     def _is_symmetric(self, node: Node) -> bool:
@@ -375,7 +377,7 @@ class Contraction(Operation):
 
     def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
         """The function, and what goes along what."""
-        return ("contraction", self.function, self.labels, exactly(self.arguments))
+        return ("contraction", self.function, self.labels, exactly(self.arguments), self.whole)
 
 
 @attrs.frozen(eq=False)
