@@ -25,7 +25,7 @@ from slinky.errors import TracingError
 from slinky.frontend import composed as composed  # the table is filled there
 from slinky.frontend import functions as functions
 from slinky.frontend import rearranging as rearranging
-from slinky.frontend.tables import TABLE
+from slinky.frontend.tables import TABLE, name_of
 
 _AXES = [None, 0, -1, 1, (0, 1), (1,), [0], np.int64(0)]
 _PLACES: list[Any] = [0, [0, 1], -1, [[0, 1], [1, 0]]]
@@ -175,7 +175,7 @@ _GIVEN: dict[str, Callable[[Any], tuple[Any, ...]]] = {
 
 def known_functions() -> dict[str, Callable[..., Any]]:
     """What the tables of the front end know."""
-    return {f.__name__: f for f in sorted(TABLE, key=lambda f: f.__name__) if f.__name__ not in UNKNOWN}
+    return {name_of(f): f for f in sorted(TABLE, key=name_of) if f.__name__ not in UNKNOWN}
 
 
 def methods() -> dict[str, Callable[..., Any]]:

@@ -125,6 +125,17 @@ CALLS: dict[str, Any] = {
         np.polyint(x[0], 2),
     ),
     "polyval": lambda x: (np.polyval([1, 2.5, 3], x), np.polyval(x[0, :3], x), np.polyval(x[0, :3], 2)),
+    "quantiles": lambda x: (
+        np.percentile(x, [25, 50, 75]),
+        np.quantile(x, (0.1, 0.9), axis=0),
+        np.percentile(x, [25, 50.5], axis=1, keepdims=np.True_),
+        np.quantile(x, np.array([[0.1, 0.2], [0.3, 1]]), axis=-1),
+        np.nanpercentile(x, [20, 30], axis=(0, 1), keepdims=True),
+        np.quantile(x, np.float64(0.3), axis=0),
+        np.quantile(x, np.array(0.3)),
+        np.nanquantile(x, [0.5], axis=0, method="nearest"),
+        np.quantile(x, np.float32([0.5, 0.7]), 1),
+    ),
     "resize": lambda x: (np.resize(x, 2), np.resize(x, (3, 1)), np.resize(x, (4, 5))),
     "shifts": lambda x: (
         np.fft.fftshift(x),
@@ -157,6 +168,8 @@ CALLS: dict[str, Any] = {
     ),
 }
 
+if not hasattr(np, "unstack"):  # nor these, in NumPy 2.0
+    CALLS = {name: call for name, call in CALLS.items() if name not in ("astype", "cumulative", "unstack")}
 if np.diagonal in TABLE:
     CALLS["corrcoef"] = lambda x: np.corrcoef(x)
 
@@ -264,7 +277,6 @@ def test_a_function_of_lazy_arrays(name: str) -> None:
         lambda x: np.linalg.matrix_power(x, 2),
         lambda x: np.resize(x, (-1, 2)),
         lambda x: np.meshgrid(x, x, indexing="yx"),
-        lambda x: np.cumulative_sum(x),
     ],
 )  # fmt: skip
 def test_errors_are_those_of_numpy(function: Any) -> None:

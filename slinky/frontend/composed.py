@@ -23,7 +23,7 @@ from slinky.frontend.arrays import LazyArray, Value, made, placed, whole_result
 from slinky.frontend.calling import broadcast_to, call_function, cast, filled, lifted, pointwise, sized
 from slinky.frontend.following import followed
 from slinky.frontend.functions import ELEMENTS, WHOLE_AXES, reduced
-from slinky.frontend.given import as_lazy, axes_of, axis_of, trace_of
+from slinky.frontend.given import as_lazy, axes_of, axis_of, is_set, trace_of
 from slinky.frontend.nodes import Index
 from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.rearranging import COPY, VIEW, atleast_2d, broadcasted, concatenate, fused
@@ -40,7 +40,7 @@ MOST_PARTS = 64
 def average(a: Value, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
     """The mean, with weights or without, and the sum of these."""
     if weights is not None:
-        return _weighted(a, axis, weights, returned, keepdims is True)
+        return _weighted(a, axis, weights, returned, is_set(keepdims))
     array = as_lazy(a)
     found = call_function(np.mean, (array, axis), {"keepdims": keepdims})
     if not returned:

@@ -216,6 +216,8 @@ def reshape(a: Value, /, shape: Any = None, order: str = "C", *, copy: Any = Non
         array._cell.uncertain = True
         raise NotUnderstoodError("order")
     wanted = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    if array.is_scalar and not wanted:
+        return array
     groups = _groups(list(array._shape), _complete(list(array._shape), wanted))
     array = fused(array, [own for own, _ in groups])
     for d, (_, parts) in reversed(list(enumerate(groups))):

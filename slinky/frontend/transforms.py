@@ -70,7 +70,7 @@ def _register_shifts() -> None:
             rank = len(array._shape)
             given = range(rank) if axes is None else axes if isinstance(axes, (tuple, list)) else (axes,)
             places = tuple(map(operator.index, given))
-            if any(not -rank <= axis < rank for axis in places):
+            if not rank or any(not -rank <= axis < rank for axis in places):
                 raise NotUnderstoodError("axes")  # NumPy says so
             halves = [array._shape[d] // 2 for d in places]
             return roll(array, tuple(-n if is_back else n for n in halves), places)
