@@ -506,6 +506,8 @@ TEMPLATES = [
         np.convolve({n}.reshape(-1), [0.5, -1, 2, 1])
         np.correlate({n}.reshape(-1), [1, 2, -1, 3], mode="same")
         np.convolve({n}.reshape(-1), [1, 2], mode="valid")
+        np.convolve({n}.reshape(-1), {n}.reshape(-1)[:3])
+        np.correlate({n}.reshape(-1), {n}.reshape(-1)[:4], mode="same")
         np.correlate({n}.reshape(-1), [1, 0, -1], mode="full")
         np.lib.stride_tricks.sliding_window_view({n}, 3, axis={k}).mean(axis=-1)
         {m} @ {m}.T

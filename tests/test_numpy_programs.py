@@ -23,7 +23,7 @@ from slinky.frontend.tables import DATA_DEPENDENT, TABLE, WRITING, name_of
 
 @cache
 def written() -> tuple[Program, ...]:
-    return tuple(programs(0, 90))
+    return tuple(programs(0, 150))
 
 
 def test_programs_run_and_write_to_no_argument() -> None:
@@ -36,7 +36,7 @@ def test_programs_run_and_write_to_no_argument() -> None:
 def test_the_same_seed_writes_the_same() -> None:
     for program in written()[:10]:
         assert str(Writer(program.seed).write()) == str(program)
-    assert len({program.lines for program in written()}) > 85
+    assert len({program.lines for program in written()}) > 140
 
 
 def test_programs_are_of_many_kinds() -> None:

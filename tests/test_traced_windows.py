@@ -187,8 +187,34 @@ def test_what_is_not_understood_runs_whole() -> None:
     assert_same(dots(image(5, 5)), np.einsum("...i->...", image(5, 5)) * 2)
     assert "at once: einsum is not understood" in dots.explain(image(5, 5))
     both = jit(lambda x, y: np.convolve(x, y))
-    assert_same(both(image(9), image(4)), np.convolve(image(9), image(4)), rounded=True)
-    assert "at once: convolve is not understood" in both.explain(image(9), image(4))
+    assert_same(both(image(4), image(9)), np.convolve(image(4), image(9)), rounded=True)
+    assert "at once: convolve is not understood" in both.explain(image(4), image(9))
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("function", [np.convolve, np.correlate])
+def test_windows_are_weighed_with_what_is_told(function: Callable[..., Any], mode: str) -> None:
+    def weighed(x: Any, weights: Any) -> Any:
+        return function(x * 2, weights / 3 if weights.dtype == np.float64 else weights, mode) + 1
+
+    for dtype in ("int32", "float64", "complex128"):
+        traced = jit(weighed, machine=PIECES)
+        for count in (40, 75, 4, 40):
+            x, weights = image(count, dtype=dtype), image(4, dtype=dtype)
+            assert_same(traced(x, weights), weighed(x, weights), rounded=True)
+            assert "is not understood" not in traced.explain(x, weights)
+        assert kept(traced) <= 2
+        assert_same(traced(x, image(5, dtype=dtype)), weighed(x, image(5, dtype=dtype)), rounded=True)
+
+
+def test_weights_that_are_not_finite_reach_nothing_beyond_the_ends() -> None:
+    x, weights = image(40, dtype="float64"), np.array([1.0, np.inf, 2])
+    for mode in ("full", "same", "valid"):
+        function = lambda x, weights, mode=mode: np.convolve(x, weights, mode)  # noqa: E731
+        traced = jit(function, machine=PIECES)
+        for each in (weights, np.ones(3), weights):
+            assert_same(traced(x, each), function(x, each), rounded=True)
+    assert_same(np.asarray(np.convolve(sl.lazy(x), sl.lazy(weights))), np.convolve(x, weights), rounded=True)
 
 
 def test_ends_of_which_a_part_is_not_read() -> None:

@@ -13,15 +13,17 @@ import attrs
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value
-from slinky.frontend.calling import cast, lifted
+from slinky.frontend.calling import cast, lifted, pointwise
+from slinky.frontend.contracting import contracted
 from slinky.frontend.filtering import filtered
 from slinky.frontend.functions import ELEMENTS, dtype_of
-from slinky.frontend.given import as_lazy, axes_of, axis_of
+from slinky.frontend.given import as_lazy, axes_of, axis_of, trace_of
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.ndimage.steps import Fixed, fixed
-from slinky.frontend.rearranging import broadcasted, concatenate, pad
-from slinky.frontend.sizes import same
+from slinky.frontend.rearranging import broadcasted, concatenate, pad, sliding_window_view
+from slinky.frontend.sizes import known, same
 from slinky.frontend.tables import EXACT, TOLERANCE, NotUnderstoodError, understood
+from slinky.ir.reducing import ChangedResultError
 
 WINDOWS = "by windows"
 
@@ -174,9 +176,11 @@ class _Windows:
 
 
 def _summed(function: Callable[..., Any], a: Value, v: Value, mode: Any) -> LazyArray:
+    if type(v) is LazyArray:
+        return _summed_as_told(function, a, v, mode)
     array = as_lazy(a)
-    if type(v) is LazyArray or np.ndim(v) != 1 or len(array._shape) != 1:
-        raise NotUnderstoodError("weights that are not known")
+    if np.ndim(v) != 1 or len(array._shape) != 1:
+        raise NotUnderstoodError("several axes")
     weights = fixed(v)
     count = len(weights.array)
     if weights.array.dtype.kind not in "biufc" or not count or not array._shape[0] >= count:
@@ -184,24 +188,67 @@ def _summed(function: Callable[..., Any], a: Value, v: Value, mode: Any) -> Lazy
     dtype = dtype_of(_Windows(function, fixed(weights.array[:1])), [(1, array.dtype)], {})
     if dtype.kind in "fc" and not np.isfinite(weights.array).all():
         raise NotUnderstoodError("weights that are not finite")
+    padded, exactness = _padded(array, count, mode, dtype)
+    kernel = Kernel(_Windows(function, weights), function.__name__, halo=((0, count - 1),), dtype=dtype)
+    return filtered(kernel, (padded,), {}, exactness=exactness)
+
+
+def _padded(array: LazyArray, count: int, mode: Any, dtype: np.dtype[Any]) -> tuple[LazyArray, str]:
+    """An array with the zeros around it that windows of so many elements reach, and how exact their sums are."""
     if mode not in ("full", "same", "valid"):
         raise NotUnderstoodError("modes")
     before, after = {"full": (count - 1,) * 2, "same": (count // 2, count - count // 2 - 1), "valid": (0, 0)}[mode]
     exactness = EXACT if dtype.kind in "biu" else TOLERANCE
     if exactness not in array._trace.by_pieces:
         raise NotUnderstoodError("floats, which are added in another order near the ends")
-    padded = pad(array, ((before, after),)) if before or after else array
-    kernel = Kernel(_Windows(function, weights), function.__name__, halo=((0, count - 1),), dtype=dtype)
-    return filtered(kernel, (padded,), {}, exactness=exactness)
+    return pad(array, ((before, after),)) if before or after else array, exactness
+
+
+@attrs.frozen
+class _Sliding:
+    """The same, of windows that are seen in a piece, and of weights that are told."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, seen: Any, weights: Any) -> Any:
+        piece = np.concatenate([seen[:, 0], seen[-1, 1:]])
+        return self.function(piece, weights, "valid")
+
+
+def _finite(weights: Any) -> Any:
+    """Weights that give zero, times zero: beyond the ends of an array NumPy adds nothing."""
+    if not np.isfinite(weights).all():
+        raise ChangedResultError("weights that are not finite")
+    return weights
+
+
+def _summed_as_told(function: Callable[..., Any], a: Value, v: LazyArray, mode: Any) -> LazyArray:
+    """Sums with weights that are computed: of windows of so many elements."""
+    trace = trace_of((a, v))
+    array, weights = lifted(a, trace), v
+    if len(array._shape) != 1 or len(weights._shape) != 1 or not array._shape[0] >= weights._shape[0]:
+        raise NotUnderstoodError("more weights than elements")
+    count = known(weights._shape[0])
+    dtype = dtype_of(function, [(1, array.dtype), (1, weights.dtype)], {})
+    padded, exactness = _padded(array, count, mode, dtype)
+    if mode != "valid" and weights.dtype.kind in "fc":
+        if trace.is_free or trace.donated:
+            raise NotUnderstoodError("weights that may not be finite")  # to be called as it is
+        weights = pointwise(_finite, (weights,), name="weights", scalars=False)
+    seen = sliding_window_view(padded, count)
+    shape = seen._shape[:1]
+    return contracted(
+        function.__name__, _Sliding(function), [seen, weights], [[0, None], [None]], shape, dtype, exactness=exactness
+    )
 
 
 @understood(np.convolve, how=WINDOWS, exactness=TOLERANCE)
 def convolve(a: Value, v: Value, mode: str = "full") -> LazyArray:
-    """The convolution with weights that are known."""
+    """The convolution with weights."""
     return _summed(np.convolve, a, v, mode)
 
 
 @understood(np.correlate, how=WINDOWS, exactness=TOLERANCE)
 def correlate(a: Value, v: Value, mode: str = "valid") -> LazyArray:
-    """The correlation with weights that are known."""
+    """The correlation with weights."""
     return _summed(np.correlate, a, v, mode)
