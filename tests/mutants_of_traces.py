@@ -185,7 +185,7 @@ MUTANTS += mutants(
     "slinky/frontend/placing.py",
     ("tests/test_composed_functions.py",),
     ("placing: triangles", "_whole_number(k) - 1), array.dtype", "_whole_number(k)), array.dtype"),
-    ("placing: what is left out from behind", "first = first if first >= 0 else extent + first", "pass"),
+    ("placing: what is left out from behind", "each if each >= 0 else extent + each", "each"),
     ("placing: diagonals below", "((above, below),)", "((above + below, 0),)"),
 )
 

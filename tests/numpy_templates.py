@@ -167,6 +167,8 @@ TEMPLATES = [
         np.insert({n}, 0, 3)
         np.delete({n}, -1, axis={k})
         np.delete({n}, slice(1, 3), axis=0)
+        np.delete({n}, [0, 2], axis={k})
+        np.delete({n}, [-1, -2])
         np.append({n}, {same}, axis={k})
         np.meshgrid({n}[0], {n}[..., 0], indexing="ij")[1]
         np.meshgrid({n}.reshape(-1), np.arange(3), sparse=True)[1]

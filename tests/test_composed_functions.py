@@ -47,6 +47,9 @@ CALLS: dict[str, Any] = {
         np.delete(x, -1, axis=1),
         np.delete(x, 3),
         np.delete(x, slice(1, 3), axis=0),
+        np.delete(x, [3, 0, 3], axis=0),
+        np.delete(x, np.array([-1, -3]), axis=1),
+        np.delete(x, (0,)),
     ),
     "diag": lambda x: (
         np.diag(x[0]),
@@ -264,6 +267,8 @@ def test_a_function_of_lazy_arrays(name: str) -> None:
         lambda x: np.diag(x[None]),
         lambda x: np.insert(x, 9, 1, axis=0),
         lambda x: np.delete(x, -9, axis=0),
+        lambda x: np.delete(x, [1, 9], axis=0),
+        lambda x: np.delete(x, [-1, -9], axis=0),
         lambda x: np.ediff1d(x, 1j),
         lambda x: np.fft.fft2(x, axes=(0, 7)),
         lambda x: np.fft.fftn(x, (3,), (0, 1)),

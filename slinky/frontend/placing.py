@@ -12,7 +12,7 @@ import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, made, placed
 from slinky.frontend.calling import call_function, cast, converted, lifted, pointwise
-from slinky.frontend.given import as_lazy, axis_of, trace_of
+from slinky.frontend.given import as_lazy, axis_of, lazy_arrays, trace_of
 from slinky.frontend.operations import Ramp
 from slinky.frontend.rearranging import COPY, ELEMENTS, broadcasted, concatenate, pad, ravel
 from slinky.frontend.sizes import Length
@@ -125,21 +125,40 @@ def insert(arr: Value, obj: Any, values: Value, axis: Any = None) -> LazyArray:
     return concatenate([_between(array, d, None, at), broadcasted(new, shape), _between(array, d, at, None)], d)
 
 
-@understood(np.delete, how="a copy, without an element, or those of a slice")
+@understood(np.delete, how="a copy, without elements at known places")
 def delete(arr: Value, obj: Any, axis: Any = None) -> LazyArray:
-    """All but the element at a place, or those of a slice."""
+    """All but the elements at some places, or those of a slice."""
     array, d = _along_one(arr, axis)
     extent = array._shape[d]
     if isinstance(obj, slice):
         first, step, count = sliced(obj, extent)
         if step != 1:
             raise NotUnderstoodError("steps")
+        left_out = [(first, count)]
     else:
-        first, count = _whole_number(obj), 1
-        if not -extent <= first < extent:
-            raise NotUnderstoodError("places")  # NumPy says so
-        first = first if first >= 0 else extent + first
-    return concatenate([_between(array, d, None, first), _between(array, d, first + count, None)], d)
+        left_out = [(each if each >= 0 else extent + each, 1) for each in _places(obj, extent)]
+    parts, start = [], 0
+    for first, count in left_out:
+        parts.append(_between(array, d, start, first))
+        start = first + count
+    return concatenate([*parts, _between(array, d, start, None)], d)
+
+
+def _places(given: Any, extent: Length) -> list[int]:
+    """Places along an axis, in their order, each once: all counted from the front, or all from the end."""
+    if isinstance(given, (list, tuple, np.ndarray)) and not lazy_arrays(given) and np.ndim(given) == 1:
+        found = sorted({_whole_number(each) for each in given})
+    else:
+        found = [_whole_number(given)]
+    if not found or len(found) > MOST_PLACES or found[0] < 0 <= found[-1]:
+        raise NotUnderstoodError("places")
+    if not (extent >= -found[0] if found[0] < 0 else found[-1] < extent):
+        raise NotUnderstoodError("places")  # NumPy says so
+    return found
+
+
+MOST_PLACES = 63
+"""Copies of more parts than that, and one more, are made at once."""
 
 
 @understood(np.ediff1d, how=ELEMENTS)
