@@ -258,7 +258,7 @@ def page() -> str:
         "| function | how | by pieces |\n|---|---|---|",
         "\n".join(rows.values()) + "\n",
         "What these give depends on values, so that they force them: "
-        f"{_listed(sorted(map(name_of, DATA_DEPENDENT)))}.\n",
+        f"{_listed(sorted(map(name_of, DATA_DEPENDENT - TABLE.keys())))}.\n",
         f"With these, which write to what they are given, the function is called as it is: "
         f"{_listed(sorted(map(name_of, WRITING)))}, and `ufunc.at`.",
     ]

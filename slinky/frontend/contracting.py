@@ -253,12 +253,13 @@ class _Quantiles:
     wanted: tuple[Any, ...]
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    is_scalar: bool
     axes: tuple[int, ...]
     method: str
 
     def __call__(self, piece: Any) -> Any:
         wanted = np.array(self.wanted, self.dtype).reshape(self.shape)
-        return self.function(piece, wanted, self.axes, method=self.method)
+        return self.function(piece, wanted[()] if self.is_scalar else wanted, self.axes, method=self.method)
 
 
 def _register_quantiles() -> None:
@@ -270,7 +271,7 @@ def _register_quantiles() -> None:
                 raise NotUnderstoodError("options")
             if type(q) in (int, float):
                 return reduced(function, name_of(function), a, axis, q=q, method=method, keepdims=keepdims)
-            return _quantiles(function, as_lazy(a), _numbers(q), axis, method, is_set(keepdims))
+            return _quantiles(function, as_lazy(a), q, axis, method, is_set(keepdims))
 
         return of_array
 
@@ -278,22 +279,22 @@ def _register_quantiles() -> None:
         understood(function, how="reduced " + WHOLE_AXES)(handler(function))
 
 
-def _numbers(q: Any) -> Any:
-    found = np.asarray(q)
-    if lazy_arrays(q) or found.dtype.kind not in "iuf" or not found.size:
-        raise NotUnderstoodError("quantiles that are not known")
-    return found
-
-
 def _quantiles(
-    function: Callable[..., Any], array: LazyArray, wanted: Any, axis: Any, method: str, keepdims: bool
+    function: Callable[..., Any], array: LazyArray, q: Any, axis: Any, method: str, keepdims: bool
 ) -> LazyArray:
     """Several quantiles, along the first axes of the result."""
+    if lazy_arrays(q):
+        raise NotUnderstoodError("quantiles that are not known")
+    wanted = np.asarray(q)
+    if wanted.dtype.kind not in "iuf" or not wanted.size:
+        raise NotUnderstoodError("no quantiles")  # NumPy says so
     rank = len(array._shape)
     axes, made = axes_of(axis, rank), wanted.ndim
     if not axes:
         raise NotUnderstoodError("no axes")
-    quantiles = _Quantiles(function, tuple(wanted.ravel().tolist()), wanted.shape, wanted.dtype, axes, method)
+    is_scalar = isinstance(q, np.generic)
+    numbers = tuple(wanted.ravel().tolist())
+    quantiles = _Quantiles(function, numbers, wanted.shape, wanted.dtype, is_scalar, axes, method)
     kept = [d for d in range(rank) if d not in axes]
     labels = [None if d in axes else made + kept.index(d) for d in range(rank)]
     shape = (*wanted.shape, *(array._shape[d] for d in kept))

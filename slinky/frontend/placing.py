@@ -125,7 +125,7 @@ def insert(arr: Value, obj: Any, values: Value, axis: Any = None) -> LazyArray:
     return concatenate([_between(array, d, None, at), broadcasted(new, shape), _between(array, d, at, None)], d)
 
 
-@understood(np.delete, how="a copy, without elements at known places")
+@understood(np.delete, how="a copy, of known places; of others, it asks for values")
 def delete(arr: Value, obj: Any, axis: Any = None) -> LazyArray:
     """All but the elements at some places, or those of a slice."""
     array, d = _along_one(arr, axis)
