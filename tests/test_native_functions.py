@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import pickle
 import platform
@@ -152,19 +153,116 @@ def test_functions_are_vectors(tmp_path: Path) -> None:
         assert loop in vectors, lines[first - 1]
 
 
+COMMON: dict[str, list[Any]] = {
+    "exp": [-1e3, -np.inf, -103.5, -95],
+    "exp2": [-2e3, -np.inf],
+    "log": [0.0, -0.0, -3, -np.inf],
+    "log2": [0.0, -0.0, -3, -np.inf],
+    "log1p": [-1, -3, -np.inf],
+    "arcsin": [2, -7],
+    "arccos": [2, -7],
+    "arctan2": [0.0, -0.0],
+    "hypot": [0.0, -0.0],
+    "power": [0.0, -0.0, -2.5],
+}
+"""What data have many of, beside NaN: where nothing is, what is masked or far away."""
+
+
+@pytest.mark.parametrize(("name", "dtype"), [key for key in FUNCTIONS if key[0] not in EXACT])
+def test_what_is_common_needs_no_other_method(name: str, dtype: str, tmp_path: Path) -> None:
+    """NaN, zeros, exponentials of what is far below 0: one call of the C library takes as long as tens of elements."""
+    made_by = compiling.compiler()
+    assert made_by is not None
+    if "__FMA__" not in _predefined(made_by, tmp_path):
+        pytest.skip("without fused multiply-adds, the C library computes all")
+    of = "float" if dtype == "f" else "double"
+    names = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "power": "pow"}
+    library = names.get(name, name) + ("f" if dtype == "f" else "")
+    own = FUNCTIONS[name, dtype]
+    arrays = ["x", "y"][: getattr(np, name).nin]
+    parameters = ", ".join(f"{of} {each}" for each in arrays)
+    lines = [
+        *(f"#include <{header}.h>" for header in ("math", "stdint", "stddef", "fenv")),
+        f"static intptr_t calls; static {of} counted({parameters}) {{ calls++; return {' + '.join(arrays)}; }}",
+        f"#define {library} counted",
+        *texts_of([own]),
+        f"intptr_t run(intptr_t n, {', '.join(f'const {of} *{each}' for each in arrays)}, {of} *z)",
+        f"{{ calls = 0; {own.name}(n, {', '.join(arrays)}, z); return calls; }}",
+    ]
+    source, target = tmp_path / "counted.c", tmp_path / "counted.so"
+    source.write_text("\n".join(lines))
+    subprocess.run([*made_by.command, *compiling.FLAGS, "-march=native", "-o", str(target), str(source)], check=True)
+    run = ctypes.CDLL(str(target)).run
+    run.restype, run.argtypes = ctypes.c_ssize_t, [ctypes.c_ssize_t, *[ctypes.c_void_p] * (len(arrays) + 1)]
+
+    values = np.array([np.nan, *([1.0, 3] if len(arrays) == 2 else []), *COMMON.get(name, [])], dtype)
+    given_ = list(pairs(values)) if len(arrays) == 2 else [values]
+    if name == "power":
+        usual = (given_[0] >= 0) & (given_[0] != 1) | (given_[1] == np.trunc(given_[1])) & (given_[1] > 0)
+        given_ = [each[usual & (given_[1] != 0) & ((given_[0] != 0) | (given_[1] > 0))] for each in given_]
+    found = np.zeros(given_[0].shape, dtype)
+    assert run(found.size, *(each.ctypes.data for each in given_), found.ctypes.data) == 0
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(*given_)
+    assert steps_between(found, expected).max() <= 1
+    np.testing.assert_array_equal(np.signbit(found[expected == 0]), np.signbit(expected[expected == 0]))
+
+
+def _predefined(made_by: Any, folder: Path) -> str:
+    empty = folder / "empty.c"
+    empty.write_text("")
+    command = [*made_by.command, "-march=native", "-dM", "-E", str(empty)]
+    return subprocess.run(command, text=True, capture_output=True, check=False).stdout
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_powers_of_zero_and_by_numbers(dtype: Any) -> None:
     """What pictures have many of stands among the others, and a square is a product."""
     is_in_c = ("power", np.dtype(dtype).char) in FUNCTIONS
     values = np.random.default_rng(0).uniform(0, 2, (3, 700)).astype(dtype)
-    values[:, ::3], values[0, 1], values[0, 4] = 0, -0.0, -2
+    values[:, ::3], values[0, 1], values[0, 4], values[1, 1::2] = 0, -0.0, -2, -values[1, 1::2]
     for exponent in (1.5, 3, -0.5, 1 / 2.2, 7, 1, 0):
         make = lambda a: np.power(a, dtype(exponent))  # noqa: B023, E731
         with np.errstate(all="ignore"):
-            found, expected = computed(make, values, whole=is_in_c), make(values)
+            found, expected = computed(make, values, whole=is_in_c or exponent == 3), make(values)
         assert steps_between(found, expected).max() <= 1
         same_bits(np.signbit(found[values == 0]), np.signbit(expected[values == 0]))
     same_bits(computed(lambda a: np.power(a, dtype(2)), values), values * values)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("exponent", [3, 4, 5, 6])
+def test_powers_by_small_integers(dtype: Any, exponent: int) -> None:
+    """They are products, of twice the precision."""
+    random = np.random.default_rng(0)
+    bits = random.integers(0, 1 << 31, 3000).astype(np.uint32).view(np.float32)
+    make = lambda a: np.power(a, dtype(exponent))  # noqa: E731
+    with np.errstate(all="ignore"):
+        values = np.concatenate([hostile(dtype), bits.astype(dtype), random.uniform(-3, 3, 3000).astype(dtype)])[
+            None, :
+        ]
+        found, expected = computed(make, values), make(values)
+    assert steps_between(found, expected).max() <= 1
+    np.testing.assert_array_equal(np.signbit(found[~np.isnan(found)]), np.signbit(expected[~np.isnan(found)]))
+    exceptions_compared(make, hostile(dtype)[None, :])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_of_one_half_are_the_roots_that_numpy_takes(dtype: Any) -> None:
+    """Of -0 and negative infinity, a root is another one; the number may be told at each call."""
+    is_in_c = ("power", np.dtype(dtype).char) in FUNCTIONS
+    values = np.concatenate([hostile(dtype), np.random.default_rng(0).uniform(-3, 3, 500).astype(dtype)])[None, :]
+    by_number = sl.jit(native=True, smallest=0, workers=1, machine=sl.Machine())(lambda a, t: -np.power(-a, t))
+    for number in (0.5, 1.5):
+        with np.errstate(all="ignore"):
+            expected = np.power(values, dtype(number))
+            found = computed(lambda a: np.power(a, dtype(number)), values, whole=number == 0.5 or is_in_c)  # noqa: B023
+            told_ = -by_number(-values, dtype(number))
+        assert steps_between(found, expected).max() <= (number != 0.5)
+        assert steps_between(told_, expected).max() <= 1
+        for each in (found, told_):
+            same_bits(np.signbit(each[expected == 0]), np.signbit(expected[expected == 0]))
+    exceptions_compared(lambda a: np.power(a, dtype(0.5)), values)
 
 
 def test_what_numpy_computes_too_roughly_is_left_to_it() -> None:

@@ -18,6 +18,10 @@ from slinky.native.dividing import DIVIDED, converted, divided, is_converted
 SMALL_EXPONENTS = (1, 2, 3, 4)
 """Powers of integers that are products in C."""
 
+with np.errstate(invalid="ignore"):
+    TAKES_ROOTS = bool(np.isnan(np.power(np.full(2, -np.inf), 0.5)).all())
+"""Whether NumPy's power by the number 1/2 is a root, of which -0 and negative infinity have others."""
+
 C_TYPES = {
     np.dtype(name): text
     for name, text in {
@@ -63,15 +67,28 @@ def cast_text(text: str, own: np.dtype[Any], to: np.dtype[Any], *, is_limited: b
     return f"({type_of(to)}){text}"
 
 
+def is_short_power(exponent: Operand, dtypes: tuple[np.dtype[Any], ...]) -> bool:
+    """Whether a power is one line: of integers, which wrap, and the square and the root of floats; and products of
+    float32, which float64 holds to far more digits."""
+    if not isinstance(exponent, Constant) or set(dtypes) != {dtypes[-1]}:
+        return False
+    if dtypes[-1].kind in "iu":
+        return exponent.value in SMALL_EXPONENTS
+    is_root = exponent.value == 0.5 and TAKES_ROOTS
+    is_product = dtypes[-1] == np.dtype(np.float32) and exponent.value in (3, 4, 5, 6)
+    return dtypes[-1].kind == "f" and dtypes[-1] in C_TYPES and (exponent.value == 2 or is_root or is_product)
+
+
 def power_text(text: str, exponent: Operand, dtypes: tuple[np.dtype[Any], ...]) -> str:
-    """A power that NumPy computes by multiplying: of integers, which wrap, and the square of floats."""
+    """A power that is one line."""
     to = dtypes[-1]
-    if not isinstance(exponent, Constant) or exponent.value not in SMALL_EXPONENTS or set(dtypes) != {to}:
+    if not isinstance(exponent, Constant) or not is_short_power(exponent, dtypes):
         raise UnknownError
-    if to.kind == "f" and exponent.value == 2:
-        return f"{text} * {text}"
-    if to.kind not in "iu":
-        raise UnknownError
+    if exponent.value == 0.5:
+        return f"sqrt{suffix_of(to)}({text})"
+    if to.kind == "f":
+        times = " * ".join([text] * int(exponent.value))
+        return times if exponent.value == 2 else f"(float)((double){times})"
     power = text
     for _ in range(1, int(exponent.value)):
         power = f"({type_of(to)})({power} * {text})"

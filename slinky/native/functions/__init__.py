@@ -21,9 +21,10 @@ from collections.abc import Iterable, Iterator
 import attrs
 import numpy as np
 
-from slinky.ir.formulas import Apply, Constant, Step
+from slinky.ir.formulas import Apply, Argument, Constant, Step
 from slinky.native.functions import angles, arcs, division, exponentials, lengths, logarithms, single_exponentials
 from slinky.native.functions.texts import BEGIN, COMMON, END, Function
+from slinky.native.operators import TAKES_ROOTS, is_short_power
 
 __all__ = ["BEGIN", "COMMON", "END", "FUNCTIONS", "Function", "function_of_step", "texts_of"]
 
@@ -53,13 +54,19 @@ FUNCTIONS = dict(_functions())
 
 
 def function_of_step(step: Step) -> Function | None:
-    """The C function of a step, if it has one. A square is a product."""
+    """The C function of a step, if it has one. Squares and the like are products, and powers of 1/2 roots."""
     if not isinstance(step, Apply) or len(set(step.dtypes)) != 1 or not step.dtypes[0].isnative:
         return None
-    if step.ufunc is np.power and isinstance(step.operands[1], Constant) and step.operands[1].value == 2:
-        return None
-    name = step.ufunc.__name__
-    return FUNCTIONS.get((name, step.dtypes[0].char)) if getattr(np, name, None) is step.ufunc else None
+    name, of = step.ufunc.__name__, step.dtypes[0].char
+    if step.ufunc is np.power:
+        exponent = step.operands[1]
+        if is_short_power(exponent, step.dtypes):
+            return None
+        if isinstance(exponent, Constant) and of == "d" and exponent.value in logarithms.PRODUCTS:
+            return logarithms.product(int(exponent.value))
+        if isinstance(exponent, Argument) and TAKES_ROOTS and ("power", of) in FUNCTIONS:
+            return logarithms.power_by_number(of)
+    return FUNCTIONS.get((name, of)) if getattr(np, name, None) is step.ufunc else None
 
 
 def texts_of(functions: Iterable[Function]) -> list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slinky.native.functions.texts import Core, Function, once, polynomial
+from slinky.native.functions.texts import Core, Edge, Function, once, polynomial
 
 _SERIES = polynomial(
     "z",
@@ -122,9 +122,11 @@ static inline int slinky_has_quotient(double u, double v)
 
 def functions() -> Iterator[tuple[tuple[str, str], Function]]:
     """By name of the ufunc, and dtype."""
+    beyond = (Edge("fabs(a) > 1", "NAN", "FE_INVALID"),)
+    origin = (Edge("(a == 0) & (b == 0)", "slinky_one_of(slinky_bits(b) < 0, copysign(0x1.921fb54442d18p+1, a), a)"),)
     cores = [
-        Core("arcsin", (_ARC, once("slinky_arcsin", _ARCSIN)), "fabs(a) <= 1", "asin"),
-        Core("arccos", (_ARC, once("slinky_arccos", _ARCCOS)), "fabs(a) <= 1", "acos"),
+        Core("arcsin", (_ARC, once("slinky_arcsin", _ARCSIN)), "fabs(a) <= 1", "asin", edges=beyond),
+        Core("arccos", (_ARC, once("slinky_arccos", _ARCCOS)), "fabs(a) <= 1", "acos", edges=beyond),
         Core("arctan", (_QUOTIENT, once("slinky_arctan", _ARCTAN)), "fabs(a) <= 0x1.fffffffffffffp+1023", "atan"),
         Core(
             "arctan2",
@@ -132,6 +134,7 @@ def functions() -> Iterator[tuple[tuple[str, str], Function]]:
             "slinky_has_quotient(fabs(a), fabs(b))",
             "atan2",
             2,
+            edges=origin,
         ),
     ]
     for core in cores:

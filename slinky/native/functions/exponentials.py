@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slinky.native.functions.texts import Core, Function, once, polynomial
+from slinky.native.functions.texts import Core, Edge, Function, once, polynomial
 
 _SERIES = polynomial(
     "r",
@@ -184,11 +184,19 @@ static inline double slinky_tanh_of_single(double a)
 )
 
 
+def _nothing(most: int) -> tuple[Edge, ...]:
+    """Where an exponential is 0: masks, and whatever is far away, have many of these."""
+    return (
+        Edge(f"(a < {most}) & (a >= -0x1.fffffffffffffp+1023)", "0", "FE_UNDERFLOW"),
+        Edge("a < -0x1.fffffffffffffp+1023", "0"),
+    )
+
+
 def functions() -> Iterator[tuple[tuple[str, str], Function]]:
     """By name of the ufunc, and dtype. NumPy has vectors of its own of some."""
     cores = [
-        (Core("exp", (EXPONENT,), "fabs(a) <= 708"), "d"),
-        (Core("exp2", (EXPONENT, once("slinky_exp2", _EXP2)), "fabs(a) <= 1021"), "df"),
+        (Core("exp", (EXPONENT,), "fabs(a) <= 708", edges=_nothing(-746)), "d"),
+        (Core("exp2", (EXPONENT, once("slinky_exp2", _EXP2)), "fabs(a) <= 1021", edges=_nothing(-1076)), "df"),
         (Core("expm1", (EXPONENT, once("slinky_expm1", _EXPM1)), "a <= 708"), "d"),
         (Core("cosh", (EXPONENT, _HYPERBOLIC, once("slinky_cosh", _COSH)), "fabs(a) <= 708"), "d"),
         (Core("tanh", (EXPONENT, _HYPERBOLIC, once("slinky_tanh", _TANH)), "a == a"), "d"),

@@ -18,12 +18,12 @@ static inline double slinky_hypot(double a, double b)
     const double more = slinky_one_of(is_first, square, other), less = slinky_one_of(is_first, other, square);
     const double rest = ((more - sum) + less) + (fma(a, a, -square) + fma(b, b, -other));
     const double root = sqrt(sum);
-    return root + (fma(-root, root, sum) + rest) / (2 * root);
+    return root + (fma(-root, root, sum) + rest) / (2 * root + 0x1p-1000);
 }
 /* Whether no part of the squares is lost. */
 static inline int slinky_has_squares(double u, double v)
 {
-    return (u <= 0x1p500) & (v <= 0x1p500) & (u >= 0x1p-400) & (v >= 0x1p-400);
+    return (u <= 0x1p500) & (v <= 0x1p500) & ((u >= 0x1p-400) | (u == 0)) & ((v >= 0x1p-400) | (v == 0));
 }
 """
 
@@ -37,7 +37,9 @@ static inline double slinky_hypot_of_singles(double a, double b)
 
 def functions() -> Iterator[tuple[tuple[str, str], Function]]:
     """By name of the ufunc, and dtype."""
-    whole = Core("hypot", (once("slinky_hypot", _HYPOT),), "slinky_has_squares(fabs(a), fabs(b))", count=2)
-    yield ("hypot", "d"), whole.function("d")
+    none = "((a != a) & (fabs(b) != INFINITY)) | ((b != b) & (fabs(a) != INFINITY))"
+    text, plain = once("slinky_hypot", _HYPOT), "slinky_has_squares(fabs(a), fabs(b))"
+    yield ("hypot", "d"), Core("hypot", (text,), plain, count=2, none=none).function("d")
     text = once("slinky_hypot_of_singles", _HYPOT_OF_SINGLES)
-    yield ("hypot", "f"), Core("hypot", (text,), "found == found", count=2, core="hypot_of_singles").function("f")
+    single = Core("hypot", (text,), "found == found", count=2, core="hypot_of_singles", none=none)
+    yield ("hypot", "f"), single.function("f")

@@ -7,8 +7,8 @@ so the first two terms of the series are computed to twice the precision (Dekker
 Extending the Available Precision, 1971; Muller, Elementary Functions, 2016, chapter 11). For powers and cube roots of
 float32, exponentials and logarithms of float64 are precise enough.
 
-Invariant: zeros, numbers that are not normal, and powers of what is negative are the C library's; 0 to a positive power
-is 0.
+Invariant: numbers that are not normal, and powers of what is negative by what is no integer, are the C library's; 0 to
+a positive power is 0, and an odd power has the sign of the number.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slinky.native.functions.exponentials import EXPONENT, OF_SINGLE
-from slinky.native.functions.texts import Core, Function, once, polynomial
+from slinky.native.functions.texts import Core, Edge, Function, once, polynomial
 
 _SERIES = polynomial(
     "z",
@@ -88,12 +88,29 @@ static inline double slinky_log1p(double a)
 }
 """
 
+_TURNED_POWER = once(
+    "slinky_turned_power",
+    """\
+/* Whether a number is an integer, and no odd one beyond 2^52. */
+static inline int slinky_is_whole(double b)
+{
+    return (fabs(b) + 0x1p52) - 0x1p52 == fabs(b);
+}
+/* A power of the size of a with the sign of that of a itself: odd powers of what is negative are negative. */
+static inline double slinky_turned_power(double a, double b, double power)
+{
+    const int is_odd = slinky_is_whole(b) & !slinky_is_whole(0.5 * b);
+    return slinky_double(slinky_bits(power) ^ (slinky_bits(a) & -(int64_t)is_odd & INT64_MIN));
+}
+""",
+)
+
 _POWER = f"""\
 /* The exponential of the logarithm, to twice the precision, times b; NaN where it is not known to be right. */
 static inline double slinky_power(double a, double b)
 {{
     double k, low, shifted;
-    const double m = slinky_mantissa(a, &k), f = m - 1, bottom = 2 + f, bottom_low = f - (bottom - 2);
+    const double m = slinky_mantissa(fabs(a), &k), f = m - 1, bottom = 2 + f, bottom_low = f - (bottom - 2);
     const double once = 1 / bottom, s = f * once;
     const double s_low = fma(-s, bottom_low, fma(-s, bottom, f)) * once;
     const double z = s * s, z_low = fma(2 * s, s_low, fma(s, s, -z));
@@ -108,9 +125,10 @@ static inline double slinky_power(double a, double b)
     const double product = three * b, error = fma(three, b, -product) + rest * b;
     const double left = slinky_exponent(product, &low, &shifted), r = left + error;
     const double found = slinky_exp_of(r, low + ((left - r) + error), shifted);
-    const int is_plain = (a >= 0x1p-1022) & (a <= 0x1.fffffffffffffp+1023) & (fabs(product) <= 708);
-    const int is_zero = (slinky_bits(a) == 0) & (b > 0) & (b <= 0x1.fffffffffffffp+1023);
-    return slinky_one_of(is_plain, found, slinky_one_of(is_zero, 0, NAN));
+    const int is_normal = (fabs(a) >= 0x1p-1022) & (fabs(a) <= 0x1.fffffffffffffp+1023);
+    const int is_plain = is_normal & ((a > 0) | slinky_is_whole(b)) & (fabs(product) <= 708);
+    const int is_zero = (a == 0) & (b > 0) & (b <= 0x1.fffffffffffffp+1023);
+    return slinky_turned_power(a, b, slinky_one_of(is_plain, found, slinky_one_of(is_zero, 0, NAN)));
 }}
 """
 
@@ -123,10 +141,10 @@ static inline double slinky_log_of_single(double a)
 }}
 static inline double slinky_power_of_single(double a, double b)
 {{
-    const double product = slinky_log_of_single(a) * b, found = slinky_exp_of_single(product);
-    const int is_plain = (a > 0) & (a <= 0x1p200) & (fabs(product) <= 700);
-    const int is_zero = (slinky_bits(a) == 0) & (b > 0) & (b <= 0x1p200);
-    return slinky_one_of(is_plain, found, slinky_one_of(is_zero, 0, NAN));
+    const double product = slinky_log_of_single(fabs(a)) * b, found = slinky_exp_of_single(product);
+    const int is_plain = (a != 0) & (fabs(a) <= 0x1p200) & ((a > 0) | slinky_is_whole(b)) & (fabs(product) <= 700);
+    const int is_zero = (a == 0) & (b > 0) & (b <= 0x1p200);
+    return slinky_turned_power(a, b, slinky_one_of(is_plain, found, slinky_one_of(is_zero, 0, NAN)));
 }}
 static inline double slinky_cbrt_of_single(double a)
 {{
@@ -138,17 +156,64 @@ static inline double slinky_cbrt_of_single(double a)
 _NORMAL = "(a >= 0x1p-1022) & (a <= 0x1.fffffffffffffp+1023)"
 
 
+def _edges(least: str) -> tuple[Edge, ...]:
+    """Where a logarithm is infinite, and where there is none, of which pictures and counts have many."""
+    return Edge(f"a == {least}", "-INFINITY", "FE_DIVBYZERO"), Edge(f"a < {least}", "NAN", "FE_INVALID")
+
+
+_NO_POWER = "((a != a) & (b != 0)) | ((b != b) & (a != 1))"
+_DOUBLE = (EXPONENT, _MANTISSA, _TURNED_POWER, once("slinky_power", _POWER))
+_SINGLE = (OF_SINGLE, _MANTISSA, _TURNED_POWER, once("slinky_power_of_single", _POWER_OF_SINGLE))
+
+
+def _power(dtype: str, name: str = "power", edges: tuple[Edge, ...] = ()) -> Function:
+    parts, core = (_DOUBLE, "power") if dtype == "d" else (_SINGLE, "power_of_single")
+    return Core(name, parts, "found == found", "pow", 2, core, edges, _NO_POWER).function(dtype)
+
+
+def power_by_number(dtype: str) -> Function:
+    """A power by a number that is the same for all elements: NumPy takes the root where that is 1/2, of which -0 and
+    negative infinity have others than powers."""
+    root = Edge("(b == 0.5) & !(a < 0)", "sqrt(a)"), Edge("(b == 0.5) & (a < 0)", "NAN", "FE_INVALID")
+    return _power(dtype, "power_by_number", root)
+
+
+_PRODUCTS = """\
+/* Powers as products, to twice the precision. */
+static inline double slinky_power_3(double a, double b)
+{
+    const double square = a * a, low = fma(a, a, -square), power = square * a;
+    (void)b;
+    return power + fma(low, a, fma(square, a, -power));
+}
+static inline double slinky_power_4(double a, double b)
+{
+    const double square = a * a, low = fma(a, a, -square), power = square * square;
+    (void)b;
+    return power + fma(2 * low, square, fma(square, square, -power));
+}
+"""
+PRODUCTS = {3: "a", 4: "0"}
+"""The exponents of float64 that are products, and what they make of 0."""
+
+
+def product(exponent: int) -> Function:
+    """A power of float64 that is a product: it takes a few multiply-adds."""
+    plain = "(fabs(found) <= 0x1.fffffffffffffp+1023) & (fabs(found) >= 0x1p-900)"
+    edges = (Edge("a == 0", PRODUCTS[exponent]),)
+    core = Core(f"power_{exponent}", (once("slinky_products", _PRODUCTS),), plain, "pow", 2, edges=edges, none="a != a")
+    return core.function("d")
+
+
 def functions() -> Iterator[tuple[tuple[str, str], Function]]:
     """By name of the ufunc, and dtype. Of those left out NumPy's own are further from the true value."""
-    yield ("log", "d"), Core("log", (_MANTISSA,), _NORMAL).function("d")
+    edges, plain = _edges("0"), "(a > -1) & (a <= 0x1p1000)"
+    yield ("log", "d"), Core("log", (_MANTISSA,), _NORMAL, edges=edges).function("d")
     for dtype in "df":
-        yield ("log2", dtype), Core("log2", (_MANTISSA, once("slinky_log2", _LOG2)), _NORMAL).function(dtype)
-        plain = "(a > -1) & (a <= 0x1p1000)"
-        yield ("log1p", dtype), Core("log1p", (_MANTISSA, once("slinky_log1p", _LOG1P)), plain).function(dtype)
-    power = Core("power", (EXPONENT, _MANTISSA, once("slinky_power", _POWER)), "found == found", "pow", 2)
-    yield ("power", "d"), power.function("d")
-    single = (OF_SINGLE, _MANTISSA, once("slinky_power_of_single", _POWER_OF_SINGLE))
-    power = Core("power", single, "found == found", "pow", 2, "power_of_single")
-    yield ("power", "f"), power.function("f")
-    root = Core("cbrt", single, "fabs(a) <= 0x1p200", core="cbrt_of_single")
+        log2 = Core("log2", (_MANTISSA, once("slinky_log2", _LOG2)), _NORMAL, edges=edges)
+        yield ("log2", dtype), log2.function(dtype)
+        log1p = Core("log1p", (_MANTISSA, once("slinky_log1p", _LOG1P)), plain, edges=_edges("-1"))
+        yield ("log1p", dtype), log1p.function(dtype)
+        yield ("power", dtype), _power(dtype)
+    root = Core("cbrt", _SINGLE, "fabs(a) <= 0x1p200", core="cbrt_of_single")
     yield ("cbrt", "f"), root.function("f")

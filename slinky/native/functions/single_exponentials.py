@@ -3,8 +3,8 @@
 Idea. Where a processor has fused multiply-adds, NumPy computes it by vectors: a multiple of log 2, in two parts, is
 taken from the number, and a quotient of two polynomials of what remains is multiplied by that power of two. The same
 steps with the same coefficients give the same bits, though not always those next to the true value (up to 2.5 units in
-the last place away); a more precise one would be farther from NumPy's than 1 unit. Results below the normal numbers,
-and those beyond all numbers, are computed one by one.
+the last place away); a more precise one would be farther from NumPy's than 1 unit. Results beyond all numbers are
+computed one by one.
 
 Invariant: results are NumPy's to the last bit.
 """
@@ -42,27 +42,41 @@ SLINKY_STRIPS void slinky_strip_expf(intptr_t n, const float *restrict x, float 
 {
     int32_t others = 0;
 #if SLINKY_FMA
+    int32_t small = 0;
     slinky_flags state;
     SLINKY_KEEP(state);
     for (intptr_t i = 0; i < n; i++) {
         int32_t given, bits, power;
-        float shifted;
+        float shifted, found;
         const float part = slinky_exponential_part(x[i], &shifted);
         memcpy(&given, &x[i], 4);
         memcpy(&bits, &part, 4);
         memcpy(&power, &shifted, 4);
-        const int32_t is_plain = -((given & INT32_MAX) <= 0x42ae0000); /* 87, by their bits: nothing is chosen */
-        bits = ((bits + (int32_t)((uint32_t)power << 23)) & is_plain) | (0x7fc00000 & ~is_plain);
-        others |= ~is_plain;
+        /* By their bits, so that nothing is chosen: up to 87; down to -104, by way of a normal number; below that,
+           where the result is 0; and NaN. */
+        const int32_t size = given & INT32_MAX, is_low = -((given < 0) & (size > 0x42ae0000));
+        const int32_t is_plain = -(size <= 0x42ae0000) | (is_low & -(size <= 0x42d00000));
+        const int32_t is_none = -(size > 0x7f800000), is_nothing = is_low & ~(is_plain | is_none);
+        const int32_t factor = 0x3f800000 - (is_low & (64 << 23));
+        float back;
+        bits += (int32_t)((uint32_t)(power + (is_low & 64)) << 23);
+        memcpy(&found, &bits, 4);
+        memcpy(&back, &factor, 4);
+        found *= back;
+        memcpy(&bits, &found, 4);
+        bits = (bits & is_plain) | (0x7fc00000 & ~(is_plain | is_nothing));
+        others |= ~(is_plain | is_none | is_nothing);
+        small |= is_low & ~is_none & -(bits < 0x00800000) & -(size < 0x7f800000);
         memcpy(&y[i], &bits, 4);
     }
     SLINKY_RESTORE(state);
+    if (small) feraiseexcept(FE_UNDERFLOW);
 #else
     others = 1;
 #endif
     if (others)
         for (intptr_t i = 0; i < n; i++)
-            if (!SLINKY_FMA || y[i] != y[i])
+            if (!SLINKY_FMA || (y[i] != y[i] && x[i] == x[i]))
                 y[i] = slinky_one_expf(x[i]);
 }
 """

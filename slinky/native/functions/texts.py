@@ -97,25 +97,38 @@ SLINKY_STRIPS void slinky_strip_@NAME@f(intptr_t n, @PARAMETERS, @T *restrict z)
 {
     int64_t others = 0;
 #if SLINKY_FMA
-    slinky_flags state;
+    slinky_flags state;@NOTES
     SLINKY_KEEP(state);
     for (intptr_t i = 0; i < n; i++) {
         @TAKEN
         const double found = slinky_@CORE(@GIVEN);
-        const int is_plain = @PLAIN;
-        others |= !is_plain;
-        z[i] = (@T)slinky_one_of(is_plain, found, NAN);
+        const int is_plain = @PLAIN, is_none = @NONE;@EDGES
+        others |= !(@KNOWN);
+        z[i] = (@T)@RESULT;
     }
-    SLINKY_RESTORE(state);
+    SLINKY_RESTORE(state);@RAISED
 #else
     others = 1;
 #endif
-    if (others)
-        for (intptr_t i = 0; i < n; i++)
-            if (!SLINKY_FMA || z[i] != z[i])
+    if (others) {
+        for (intptr_t i = 0; i < n; i++) {
+            @TAKEN
+            if (!SLINKY_FMA || (z[i] != z[i] && !(@NONE)))
                 z[i] = @LIBRARY@f(@AGAIN);
+        }
+    }
 }
 """
+
+
+@attrs.frozen
+class Edge:
+    """Numbers of which the result needs no method: `where` they are, as an expression of `a` and `b`, the result, and
+    the exception that it is."""
+
+    where: str
+    result: str
+    exception: str = ""
 
 
 @attrs.frozen
@@ -124,6 +137,8 @@ class Core:
 
     `parts` are the texts that have it, in order; `plain` says where it is right, and may ask for the result, `found`;
     `library` is the name of the function that is right everywhere, where that is another; `core` that of the core.
+    The result is NaN where `none` says so, which is where a NaN is given unless it says something else; it compares by
+    `==` and `!=` alone, for which NaN is no exception.
     """
 
     name: str
@@ -132,13 +147,28 @@ class Core:
     library: str = ""
     count: int = 1
     core: str = ""
+    edges: tuple[Edge, ...] = ()
+    none: str = ""
 
     def function(self, dtype: str, *, is_faster_alone: bool = True) -> Function:
         """The function over strips, of elements of a dtype."""
         letters, arrays = "ab"[: self.count], "xy"[: self.count]
+        result = "slinky_one_of(is_plain, found, NAN)"
+        for k, edge in enumerate(self.edges):
+            result = f"slinky_one_of(is_edge{k}, {edge.result}, {result})"
+        told = [(k, edge.exception) for k, edge in enumerate(self.edges) if edge.exception]
         loop = with_words(
             _LOOP,
             dtype,
+            NOTES="".join(f"\n    int64_t told{k} = 0;" for k, _ in told),
+            NONE=self.none or " | ".join(f"({each} != {each})" for each in letters),
+            EDGES="".join(
+                [f"\n        const int is_edge{k} = {edge.where};" for k, edge in enumerate(self.edges)]
+                + [f"\n        told{k} |= is_edge{k};" for k, _ in told]
+            ),
+            KNOWN=" | ".join(["is_plain", "is_none", *(f"is_edge{k}" for k in range(len(self.edges)))]),
+            RESULT=result,
+            RAISED="".join(f"\n    if (told{k}) feraiseexcept({exception});" for k, exception in told),
             NAME=self.name,
             CORE=self.core or self.name,
             PARAMETERS=", ".join(f"const @T *restrict {each}" for each in arrays),
