@@ -171,3 +171,25 @@ MUTANTS += mutants(
         "only shifts are repeated so far",
     ),
 )
+
+MUTANTS += mutants(
+    "slinky/native/functions/texts.py",
+    ("tests/test_native_functions.py",),
+    ("functions: none of none", "others |= !(@KNOWN);", "others |= !is_plain;"),
+    ("functions: exceptions of edges", "if (told{k}) feraiseexcept({exception});", ""),
+)
+
+MUTANTS += mutants(
+    "slinky/native/functions/logarithms.py",
+    ("tests/test_native_functions.py",),
+    ("functions: odd powers", " & -(int64_t)is_odd & INT64_MIN", " & INT64_MIN"),
+    ("functions: products of twice the precision", "fma(low, a, fma(square, a, -power))", "0"),
+    ("functions: powers that are roots", 'Edge("(b == 0.5) & !(a < 0)", "sqrt(a)"), ', ""),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/calling.py",
+    ("tests/test_traced_functions.py",),
+    ("powers: of scalars that are truths", "if is_truth or (", "if ("),
+    ("powers: ufuncs of their own", "        if own is not None:\n            return own(base)\n", ""),
+)

@@ -13,6 +13,7 @@ from traced import assert_same, image, jit, kept
 
 import slinky as sl
 from slinky.frontend.tables import TABLE, name_of
+from slinky.ir.operations import Expression
 
 TABLES = np.array([-60.0, -3.0, 2.0, 40.0]), np.array([0.0, 4.0, 2.0, 1.0])
 
@@ -459,3 +460,24 @@ def test_widths_of_small_integers() -> None:
         assert_same(jit(f)(x), f(x))
     with pytest.raises(TypeError, match="integral type"):
         jit(lambda a: np.pad(a, np.uint8(20)))(x)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "exponents"), [("f8", (3, 2, 0.5, -1, 4.0)), ("f4", (2, 0.5, -1, 3)), ("i4", (2, 3))]
+)
+def test_operators_of_powers_are_arithmetic(dtype: str, exponents: tuple[float, ...]) -> None:
+    """By integers and roots, so that C knows them: other operators are callbacks."""
+    array = abs(image(9, 8, dtype=dtype)) + 1
+    for exponent in exponents:
+        function = jit(lambda x: x**exponent)  # noqa: B023
+        assert_same(function(array), array**exponent)
+        calls = function.pipeline(array).find_all("_ = _")
+        assert all(isinstance(call._call.func.operation, Expression) for call in calls)
+
+
+def test_scalars_that_are_truths_have_the_powers_of_scalars() -> None:
+    """NumPy squares arrays of truths as int8, and scalars as integers."""
+    array = image(4, 5)
+    for exponent in (2, 3, 2.0, np.int8(2)):
+        for make in (lambda x: (x > 0).any() ** exponent, lambda x: (x > 0) ** exponent):  # noqa: B023
+            assert_same(jit(make)(array), make(array))

@@ -34,6 +34,7 @@ from slinky.frontend.tables import (
 )
 from slinky.frontend.tracing import Trace
 from slinky.frontend.views import common_shape, shape_in_words
+from slinky.graph.terms import own_power
 
 _OPERATORS: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
     "add": (operator.add, np.add),
@@ -406,9 +407,16 @@ def _takes_over(value: Any) -> bool:
 def _power(given: tuple[Any, ...]) -> Any:
     """`**`, for which NumPy has several ways: of scalars, and of squares and other exponents that are numbers."""
     base, exponent = given
-    if type(base) is LazyArray and not base.is_scalar and _is_of_python(exponent) and exponent == 2:
-        if base.dtype.kind == "f" or (base.dtype.kind == "c" and type(exponent) is int):
-            return np.square(base)
+    is_array = type(base) is LazyArray and not base.is_scalar
+    if is_array and _is_of_python(exponent):
+        is_square = type(exponent) is Real and exponent == 2
+        own = own_power(base.dtype.kind, 2.0 if is_square else exponent)
+        if own is not None:
+            return own(base)
+    is_whole = type(exponent) is int or (type(exponent) is float and exponent.is_integer())
+    is_truth = type(base) is LazyArray and base.is_scalar and base.dtype == np.bool_
+    if is_truth or (is_array and is_whole):
+        return np.power(base, exponent)  # scalars that are truths have no power of their own; C knows integers
     numbers_only = all(_is_number(value) for value in given)
     return pointwise(operator.pow, given, name="power", unpacked=numbers_only, exactness=exactness_of(np.power))
 

@@ -75,10 +75,8 @@ class Arithmetic:
 
     def __pow__(self, exponent: object) -> Any:
         """As arrays have it: for some exponents a ufunc of their own."""
-        own = _POWERS.get(exponent) if type(exponent) in (int, float) else None  # type: ignore[call-overload]
-        if own is not None and _has_power(_kind(self).kind, exponent):
-            return applied(own, (self,))
-        return applied(np.power, (self, exponent))
+        own = own_power(_kind(self).kind, exponent)
+        return applied(np.power, (self, exponent)) if own is None else applied(own, (self,))
 
     def astype(self, dtype: npt.DTypeLike) -> Converted:
         """The value as an element of another dtype, converted as arrays are."""
@@ -298,14 +296,17 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {np.where: where, np.clip: clip}
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _has_power(kind: str, exponent: object) -> bool:
-    """Whether arrays of a kind have a ufunc for one of the exponents for which there is one. Those of floats give what
-    powers give; of complex numbers and truths, which they do not, NumPy takes them for one way to write the number."""
-    if kind == "f":
-        return True
+def own_power(kind: str, exponent: object) -> np.ufunc | None:
+    """The ufunc that arrays of a kind take in place of a power, for some exponents of Python's. Those of floats give
+    what powers give; of complex numbers and truths, which they do not, NumPy takes them for one way to write the
+    number."""
+    if type(exponent) not in (int, float) or exponent not in _POWERS:
+        return None
     if kind == "c":
-        return (type(exponent) is int) == (exponent != 0.5)
-    return kind in "iub" and exponent == 2 and type(exponent) is int
+        is_taken = (type(exponent) is int) == (exponent != 0.5)
+    else:
+        is_taken = kind == "f" or (kind in "iub" and exponent == 2 and type(exponent) is int)
+    return _POWERS[exponent] if is_taken else None
 
 
 def _operand(given: Any) -> Any:
