@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -215,3 +216,15 @@ def test_in_a_file_of_c(tmp_path: Path) -> None:
         )
         assert status == 0
         same_bits(found, expected)
+
+
+@pytest.mark.parametrize("level", ["-O2", "-O3"])
+@pytest.mark.parametrize("make", [lambda x: (x[0] * 2).sum(), lambda x: (x[0] * 3).max(), lambda x: x - x.mean()])
+def test_optimizing_compilers_have_nothing_to_warn_of(make: Callable[..., Any], level: str, tmp_path: Path) -> None:
+    """Of rows, too, whose only axis may be none: what is looked at lies in the arrays of axes."""
+    traced = sl.jit(smallest=0, workers=1, machine=sl.Machine())(make)
+    source = tmp_path / "program.c"
+    source.write_text(traced.pipeline(np.ones((17, 13))).to_c())
+    command = (*COMMAND, *FLAGS, level, "-c", "-o", str(tmp_path / "program.o"), str(source))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr

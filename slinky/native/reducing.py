@@ -251,7 +251,8 @@ _FUNCTION = """\
 /* @WHAT */
 static void @FUNCTION(const array *a, const array *o)
 {
-    slinky_axis axes[] = {@AXES}, reduced[@RANK], kept[@RANK];
+    /* One more than there may be: compilers do not see how many there are, and warn. */
+    slinky_axis axes[@RANK + 1] = {@AXES}, reduced[@RANK + 1], kept[@RANK + 1];
     const int64_t count = @COUNT;
     if (@EMPTY) return;
     const int all = slinky_in_order(axes, @RANK), has_rows = all && !axes[0].is_kept;
