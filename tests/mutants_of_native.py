@@ -159,6 +159,13 @@ MUTANTS += mutants(
         "if is_even:",
     ),
     ("fusing: where it is computed", "own = tuple(lowering.places(view, places))", "own = places"),
+    ("fusing: numbers of arrays that are full", " if _takes_numbers(node) else []", " if False else []"),
+    ("fusing: arrays that are full of several", "n is not None and n.tobytes() == first.tobytes()", "True"),
+    (
+        "fusing: nothing but numbers",
+        "if not numbers or all(number is not None for number in numbers):",
+        "if not numbers:",
+    ),
 )
 MUTANTS += mutants(
     "slinky/frontend/lowering.py",

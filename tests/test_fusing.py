@@ -229,3 +229,33 @@ def test_a_reader_that_cannot_compute_it_leaves_it_to_a_func(monkeypatch: pytest
 def test_python_plans_repeat_nothing() -> None:
     for traced in (sl.jit(native=False)(moments), sl.jit(moments)):
         assert len(names(traced, IMAGE)) == 9
+
+
+def box(a: Array) -> Array:
+    total = np.zeros_like(a)
+    for row in range(3):
+        total += np.roll(a, row, axis=0)
+    return total / np.full(a.shape, 9, a.dtype)
+
+
+def filled(a: Array) -> tuple[Array, ...]:
+    zeros = np.zeros_like(a)
+    parts = np.zeros_like(a)
+    parts[1:3] = 1
+    return (
+        np.where(a > zeros, np.full_like(a, -0.0), a),
+        np.maximum(zeros, a) + np.zeros(a.shape[0], a.dtype)[:, None],
+        np.zeros(a.shape) + a[0],
+        zeros + np.ones_like(a),
+        parts * a,
+    )
+
+
+@pytest.mark.parametrize("make", [jit, for_c, lambda f: jit(f, native=True)])
+def test_numbers_that_arrays_are_full_of_are_constants(make: Any) -> None:
+    """An array of one element that is seen everywhere has no neighbours: a loop in C that reads it has no vectors."""
+    traced = make(box)
+    assert not any(name.startswith("full") for name in names(traced, IMAGE))
+    agree(traced, box, IMAGE)
+    agree(traced, box, ODD)
+    agree(make(filled), filled, IMAGE)

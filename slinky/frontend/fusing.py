@@ -21,7 +21,7 @@ import attrs
 import numpy as np
 
 from slinky.frontend.nodes import Node, Result, View, whole_view
-from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
+from slinky.frontend.operations import Assembled, Extent, Number, Operand, Pointwise, as_it_is
 from slinky.frontend.sizes import are_same, expr_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import through
@@ -200,7 +200,13 @@ def term_of(node: Node, lowering: Lowering, places: Sequence[Expr], chosen: Coll
     def term(node: Node, places: tuple[Expr, ...]) -> Any:
         operation = node.operation
         assert isinstance(operation, Pointwise)
-        operands = [operand(view, places) for view in node.operands]
+        numbers = [_number_everywhere(view) for view in node.operands] if _takes_numbers(node) else []
+        if not numbers or all(number is not None for number in numbers):
+            numbers = [None] * len(node.operands)
+        operands = [
+            operand(view, places) if number is None else number
+            for view, number in zip(node.operands, numbers, strict=True)
+        ]
         given = [_argument(argument, node, operation, operands, lowering) for argument in operation.arguments]
         dtype = node.results[0].dtype
         function: Callable[..., Any] = operation.function
@@ -219,6 +225,27 @@ def term_of(node: Node, lowering: Lowering, places: Sequence[Expr], chosen: Coll
         return known[source, own]
 
     return term(node, tuple(places))
+
+
+def _takes_numbers(node: Node) -> bool:
+    """Whether a node computes the same of a number as of an array that is full of it: NumPy takes other ways to powers
+    by numbers, and to limits that are such."""
+    operation = node.operation
+    return isinstance(operation, Pointwise) and operation.function not in (as_it_is, np.clip, np.power, np.float_power)
+
+
+def _number_everywhere(view: View) -> np.generic | None:
+    """What an array is full of, of which nothing needs to be read then: sums begin with one of zeros."""
+    node = view.result.node
+    operation = node.operation
+    if isinstance(operation, Assembled) and operation.fill is None and node.operands:
+        first, *others = map(_number_everywhere, node.operands)
+        is_one = first is not None and all(n is not None and n.tobytes() == first.tobytes() for n in others)
+        return first if is_one else None
+    if not isinstance(operation, Pointwise) or operation.function is not as_it_is or operation.masked:
+        return None
+    (number,) = operation.arguments
+    return number if isinstance(number, np.generic) and number.dtype == view.dtype else None
 
 
 def _argument(argument: Any, node: Node, operation: Pointwise, operands: Sequence[Any], lowering: Lowering) -> Any:
