@@ -200,3 +200,15 @@ MUTANTS += mutants(
     ("powers: of scalars that are truths", "if is_truth or (", "if ("),
     ("powers: ufuncs of their own", "        if own is not None:\n            return own(base)\n", ""),
 )
+
+MUTANTS += mutants(
+    "slinky/native/operators.py",
+    ("tests/test_native_functions.py",),
+    (
+        "shifts: by more bits to the left",
+        "(uint64_t){1} < {bits} ? ({W}){0} << ({1} & ({bits} - 1)) : 0",
+        "({W}){0} << {1}",
+    ),
+    ("shifts: by more bits to the right", "{0} >> ((uint64_t){1} < {bits} ? {1} : {bits} - 1)", "{0} >> {1}"),
+    ("powers: roots of numbers", " or is_root or is_product)", " or is_product)"),
+)

@@ -316,6 +316,20 @@ def test_integers_are_divided_as_numpy_divides(function: np.ufunc, dtype: str) -
             same_bits(computed(lambda a: function(a, number), many), function(many, number))  # noqa: B023
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
+@pytest.mark.parametrize("function", [np.left_shift, np.right_shift])
+def test_integers_are_shifted_as_numpy_shifts(function: np.ufunc, dtype: str) -> None:
+    """By more bits than there are, and by fewer than none, too."""
+    limits = np.iinfo(dtype)
+    values = [limits.min, limits.max, limits.max // 3, 0, 1, 5, *(-1, -2, -77)[: 3 * (limits.min < 0)]]
+    counts = [0, 1, 7, 8, 15, 16, 31, 32, 63, 64, 65, limits.max, limits.min]
+    given_ = [each.ravel()[None, :] for each in np.meshgrid(np.array(values, dtype), np.array(counts, dtype))]
+    compared(function, *given_)
+    for count in (0, 3, limits.bits - 1, limits.bits):
+        number = np.array(count, dtype)[()]
+        same_bits(computed(lambda a: function(a, number), given_[0]), function(given_[0], number))  # noqa: B023
+
+
 def test_divmod_of_integers_is_both() -> None:
     a, b = (numbers((9, 31), np.int16, seed) for seed in (1, 2))
 

@@ -169,11 +169,19 @@ _INTEGER = {
     "bitwise_or": "({T})({0} | {1})",
     "bitwise_xor": "({T})({0} ^ {1})",
     "invert": "({T})(~{0})",
+    "left_shift": "({T})((uint64_t){1} < {bits} ? ({W}){0} << ({1} & ({bits} - 1)) : 0)",
+    "right_shift": "({T})({0} >> ((uint64_t){1} < {bits} ? {1} : {bits} - 1))",
     "clip": "(({0} > {1} ? {0} : {1}) < {2} ? ({0} > {1} ? {0} : {1}) : {2})",
     "floor": "{0}",
     "ceil": "{0}",
     "trunc": "{0}",
 }
+_UNSIGNED = {
+    "absolute": "{0}",
+    "sign": "({T})({0} > 0)",
+    "right_shift": "({T})((uint64_t){1} < {bits} ? {0} >> ({1} & ({bits} - 1)) : 0)",
+}
+"""What is another line for unsigned integers."""
 _FLOAT = {
     "add": "{0} + {1}",
     "subtract": "{0} - {1}",
@@ -227,7 +235,9 @@ def applied(ufunc: np.ufunc, operands: list[str], dtypes: tuple[np.dtype[Any], .
     form = tables.get(kind, {}).get(name)
     if form is None or not same or not all(each in C_TYPES for each in dtypes):
         raise UnknownError
-    if kind == "u" and name in ("absolute", "sign"):
-        form = "{0}" if name == "absolute" else "({T})({0} > 0)"
+    if kind == "u":
+        form = _UNSIGNED.get(name, form)
     largest = float(np.finfo(dtypes[0]).max).hex() if kind == "f" else ""
-    return [form.format(*operands, T=type_of(result), f=suffix_of(dtypes[0]), largest=largest)]
+    bits = 8 * result.itemsize  # a shift by more than these, or to the other side, leaves nothing but the sign
+    words = {"T": type_of(result), "W": f"uint{max(bits, 32)}_t", "bits": bits}
+    return [form.format(*operands, f=suffix_of(dtypes[0]), largest=largest, **words)]
