@@ -212,3 +212,9 @@ MUTANTS += mutants(
     ("shifts: by more bits to the right", "{0} >> ((uint64_t){1} < {bits} ? {1} : {bits} - 1)", "{0} >> {1}"),
     ("powers: roots of numbers", " or is_root or is_product)", " or is_product)"),
 )
+
+MUTANTS += mutants(
+    "slinky/native/kernels.py",
+    ("tests/test_moving_to_native.py",),
+    ("powers: products that are not exact", "any(map(is_product_of_single, steps)) or not all(", "not all("),
+)

@@ -124,6 +124,17 @@ def test_what_c_computes_otherwise_stays(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_array_max_ulp(jit(curve, native=True)(values), expected, 8)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_that_are_products_in_c_stay_with_numpy(dtype: Any) -> None:
+    """They are nearer the true value than NumPy's; squares and roots are NumPy's, bit by bit."""
+    y, x = sl.variables("y x")
+    for exponent, is_moved in ((2, True), (0.5, True), (3, False), (4, False)):
+        a, out = plane("a", dtype), plane("out", dtype)
+        sl.arithmetic(a[y, x] ** exponent + 1, out[y, x], name="term")
+        plan: Any = sl.build_pipeline([a], [out]).compile(backend="native-exact")
+        assert plan.runs_c == is_moved
+
+
 @pytest.mark.parametrize("backend", ["auto", "native-exact"])
 def test_back_ends_that_choose(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     y, x = sl.variables("y x")

@@ -49,6 +49,7 @@ from slinky.native.operators import (
     clip_text,
     constant_text,
     element_text,
+    is_product_of_single,
     power_text,
     suffix_of,
     type_of,
@@ -176,8 +177,9 @@ def steps_apart(formula: Formula) -> set[int]:
 @lru_cache(maxsize=4096)
 def is_exact(formula: Formula) -> bool:
     """Whether C computes all of a formula, to the bits that NumPy gives."""
-    functions = [function_of_step(formula.steps[number]) for number in live_steps(formula)]
-    if not all(each is None or each.is_exact for each in functions):
+    steps = [formula.steps[number] for number in live_steps(formula)]
+    functions = map(function_of_step, steps)
+    if any(map(is_product_of_single, steps)) or not all(each is None or each.is_exact for each in functions):
         return False
     return kernel_function(formula, NAME) is not None
 

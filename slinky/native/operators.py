@@ -1,7 +1,7 @@
 """What ufuncs, conversions and constants of one element are in C.
 
-Invariant: each text computes what NumPy's loop of these dtypes computes, to the last bit: a ufunc of which that is not
-known has none (`UnknownError`).
+Invariant: each text computes what NumPy's loop of these dtypes computes, to the last bit, but for powers of float32
+that are products (`is_product_of_single`): a ufunc of which that is not known has none (`UnknownError`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from slinky.ir.formulas import Argument, Constant, Operand
+from slinky.ir.formulas import Apply, Argument, Constant, Operand, Step
 from slinky.native.dividing import DIVIDED, converted, divided, is_converted
 
 SMALL_EXPONENTS = (1, 2, 3, 4)
 """Powers of integers that are products in C."""
+PRODUCTS_OF_SINGLE = (3, 4, 5, 6)
+"""Powers of float32 that are: in float64, which has room for them."""
 
 with np.errstate(invalid="ignore"):
     TAKES_ROOTS = bool(np.isnan(np.power(np.full(2, -np.inf), 0.5)).all())
@@ -74,9 +76,17 @@ def is_short_power(exponent: Operand, dtypes: tuple[np.dtype[Any], ...]) -> bool
         return False
     if dtypes[-1].kind in "iu":
         return exponent.value in SMALL_EXPONENTS
+    is_product = dtypes[-1] == np.dtype(np.float32) and exponent.value in PRODUCTS_OF_SINGLE
     is_root = exponent.value == 0.5 and TAKES_ROOTS
-    is_product = dtypes[-1] == np.dtype(np.float32) and exponent.value in (3, 4, 5, 6)
     return dtypes[-1].kind == "f" and dtypes[-1] in C_TYPES and (exponent.value == 2 or is_root or is_product)
+
+
+def is_product_of_single(step: Step) -> bool:
+    """Whether a step is one of the powers that are products in C, and nearer the true value than NumPy's."""
+    if not isinstance(step, Apply) or step.ufunc is not np.power or step.dtypes[-1] != np.dtype(np.float32):
+        return False
+    exponent = step.operands[1]
+    return isinstance(exponent, Constant) and exponent.value in PRODUCTS_OF_SINGLE
 
 
 def power_text(text: str, exponent: Operand, dtypes: tuple[np.dtype[Any], ...]) -> str:
