@@ -16,6 +16,7 @@ import pytest
 from c_programs import COMMAND, FLAGS, SANITIZED, can_watch, needs_compiler, run_in_c
 from natively import compared, computed, exceptions_compared, hostile, of, pairs, steps_between, told
 from random_arithmetic import numbers, plane, same_bits
+from traced import PIECES
 
 import slinky as sl
 from slinky.native import compiling
@@ -245,6 +246,17 @@ def test_powers_by_small_integers(dtype: Any, exponent: int) -> None:
     assert steps_between(found, expected).max() <= 1
     np.testing.assert_array_equal(np.signbit(found[~np.isnan(found)]), np.signbit(expected[~np.isnan(found)]))
     exceptions_compared(make, hostile(dtype)[None, :])
+
+
+def test_products_in_nests_of_powers() -> None:
+    """Nests call their functions by the names of funcs and numbers: those of strips have others."""
+
+    def moments(a: Any) -> Any:
+        less = a - a.mean()
+        return less.mean(), (less**2).mean(), (less**3).mean(), (less**4).mean()
+
+    traced = sl.jit(native=True, smallest=0, workers=1, machine=PIECES)(moments)
+    np.testing.assert_allclose(traced(A), moments(A), rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

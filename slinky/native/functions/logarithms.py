@@ -180,28 +180,30 @@ def power_by_number(dtype: str) -> Function:
 
 _PRODUCTS = """\
 /* Powers as products, to twice the precision. */
-static inline double slinky_power_3(double a, double b)
+static inline double slinky_third_power(double a, double b)
 {
     const double square = a * a, low = fma(a, a, -square), power = square * a;
     (void)b;
     return power + fma(low, a, fma(square, a, -power));
 }
-static inline double slinky_power_4(double a, double b)
+static inline double slinky_fourth_power(double a, double b)
 {
     const double square = a * a, low = fma(a, a, -square), power = square * square;
     (void)b;
     return power + fma(2 * low, square, fma(square, square, -power));
 }
 """
-PRODUCTS = {3: "a", 4: "0"}
-"""The exponents of float64 that are products, and what they make of 0."""
+PRODUCTS = {3: ("third_power", "a"), 4: ("fourth_power", "0")}
+"""The exponents of float64 that are products: their names, which end with no number, as those of nests do, and what
+they make of 0."""
 
 
 def product(exponent: int) -> Function:
     """A power of float64 that is a product: it takes a few multiply-adds."""
     plain = "(fabs(found) <= 0x1.fffffffffffffp+1023) & (fabs(found) >= 0x1p-900)"
-    edges = (Edge("a == 0", PRODUCTS[exponent]),)
-    core = Core(f"power_{exponent}", (once("slinky_products", _PRODUCTS),), plain, "pow", 2, edges=edges, none="a != a")
+    name, zero = PRODUCTS[exponent]
+    edges = (Edge("a == 0", zero),)
+    core = Core(name, (once("slinky_products", _PRODUCTS),), plain, "pow", 2, edges=edges, none="a != a")
     return core.function("d")
 
 
