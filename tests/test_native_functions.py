@@ -259,6 +259,15 @@ def test_products_in_nests_of_powers() -> None:
     np.testing.assert_allclose(traced(A), moments(A), rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.parametrize("exponent", [3, 4, 5])
+def test_powers_by_integers_in_programs_without_python(exponent: int, tmp_path: Path) -> None:
+    """They compile without a warning."""
+    p, _ = of(lambda a: np.power(a, np.float64(exponent)), A)
+    status, found = run_in_c(p, [sl.Buffer(A)], sl.Buffer(np.zeros_like(A)), {}, (*COMMAND, *FLAGS), tmp_path)
+    assert status == 0
+    assert steps_between(found, A**exponent).max() <= 1
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_powers_of_one_half_are_the_roots_that_numpy_takes(dtype: Any) -> None:
     """Of -0 and negative infinity, a root is another one; the number may be told at each call."""

@@ -114,7 +114,7 @@ SLINKY_STRIPS void slinky_strip_@NAME@f(intptr_t n, @PARAMETERS, @T *restrict z)
         for (intptr_t i = 0; i < n; i++) {
             @TAKEN
             if (!SLINKY_FMA || (z[i] != z[i] && !(@NONE)))
-                z[i] = @LIBRARY@f(@AGAIN);
+                z[i] = @LIBRARY@f(@GIVEN);
         }
     }
 }
@@ -176,7 +176,6 @@ class Core:
             GIVEN=", ".join(letters),
             PLAIN=self.plain if dtype == "d" else f"({self.plain}) & (fabs(found) <= @MAX)",
             LIBRARY=self.library or self.name,
-            AGAIN=", ".join(f"{each}[i]" for each in arrays),
         )
         name = with_words(f"slinky_strip_{self.name}@f", dtype)
         text = f"#if SLINKY_FMA\n{''.join(self.parts)}#endif\n{once(name, loop)}"
