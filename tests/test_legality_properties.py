@@ -114,11 +114,11 @@ def is_found_right(p: sl.Pipeline) -> bool:
 
 
 def is_right(graph: Graph, p: sl.Pipeline) -> bool:
-    """Whether checked mode finds nothing."""
+    """Whether checked mode finds nothing, nor an inner pipeline that it is given what it does not take."""
     inputs, outputs = arguments(graph)
     try:
         p.run(*inputs, *outputs, checked=True, threads=1, **graph.scalars())
-    except sl.ExecutionError:
+    except (sl.ExecutionError, sl.CheckFailedError):
         return False
     return True
 
