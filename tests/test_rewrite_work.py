@@ -96,6 +96,19 @@ def test_small_rewrites_take_few_calls(rewrite: Callable[[sl.Pipeline], sl.Pipel
     assert count <= most
 
 
+def _in_one_parallel_loop(length: int) -> int:
+    """How many functions it takes to let a loop over a chain run in parallel, each iteration with its own buffers."""
+    p, split = sl.split_loop(_chain(length, f"par{length}_"), f"f{length - 1}.y", 4, rc=True)
+    p = sl.fuse_chain(p, split.outer)
+    with resting():
+        return _counted(sl.parallelize_loop, p, split.outer, 2)[1]
+
+
+def test_to_look_for_races_costs_as_much_for_each_call() -> None:
+    few, many = _in_one_parallel_loop(20), _in_one_parallel_loop(80)
+    assert many < 1.2 * 80 / 20 * few
+
+
 def _by_itself(p: sl.Pipeline, *arrays: object) -> sl.Pipeline:
     scheduled: sl.Pipeline = sl.auto_schedule(p, *arrays, workers=1, machine=sl.Machine())
     return scheduled

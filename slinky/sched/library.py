@@ -160,6 +160,7 @@ def resize_pieces(p: sl.Pipeline, loop: sl.LoopCursor | str, step: sl.Expr | int
     *producers, last = _calls_alone(loop)
     allocs = _allocs(p, [*producers, last])
     own = [alloc for alloc in allocs if loop.is_ancestor_of(alloc)]
+    writers = {alloc: sl.producers(p, alloc) for alloc in own}
     folded = [(alloc, d) for alloc in allocs for d, fold in enumerate(alloc.storage()) if fold is not None]
     if loop.workers() is not None:
         p = sl.serialize_loop(p, loop)
@@ -171,12 +172,12 @@ def resize_pieces(p: sl.Pipeline, loop: sl.LoopCursor | str, step: sl.Expr | int
         p = sl.lift_call(p, call)
     p = sl.absorb_loop(p, loop)
     p, split = sl.split_loop(p, p.forward(last).dim(_moving_dim(last, loop)), step, rc=True)
-    for alloc in _allocs(p, [p.forward(last)]):
-        if alloc in [p.forward(a) for a in own]:
+    for alloc in own:
+        if last in writers[alloc]:
             p = sl.store_at(p, alloc, split.outer)
     for call in reversed(producers):
         p = sl.compute_at(p, call, split.outer)
-        inside = [alloc for alloc in _allocs(p, [p.forward(call)]) if alloc in [p.forward(a) for a in own]]
+        inside = [alloc for alloc in own if call in writers[alloc]]
         for alloc in inside:
             p = sl.store_at(p, alloc, split.outer)
         if not inside:

@@ -8,21 +8,14 @@ from collections.abc import Callable, Sequence
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
-from slinky.ir.effects import written_by
+from slinky.ir.effects import read_by, written_by
 from slinky.ir.scopes import one_before_the_other, over_loops
 from slinky.ir.statements import Alloc, Call, For
 from slinky.sched.legality.coverage import OwnIteration
-from slinky.sched.legality.touches import (
-    calls_inside,
-    reads_of_call,
-    touches,
-)
+from slinky.sched.legality.touches import calls_inside, reads_of_call, touches
 from slinky.sched.remedies import PlaceOf, Remedy, first
 from slinky.sched.small_runs import race
-from slinky.symbolic.expressions import (
-    Max,
-    Min,
-)
+from slinky.symbolic.expressions import Max, Min
 
 
 def check_races(version: Version, loop_id: int, *, hint: str = "") -> None:
@@ -35,9 +28,8 @@ def check_races(version: Version, loop_id: int, *, hint: str = "") -> None:
     place = statement_cursor(version, loop_id)
     inside = calls_inside(version, loop_id)
     depend = f"iterations of loop {loop.variable} depend on each other"
-    written = dict.fromkeys(name for call in inside for name in written_by(call))
-    for buffer in written:
-        writers = [c for c in inside if buffer in written_by(c)]
+    readers = _by_buffer(inside, read_by)
+    for buffer, writers in _by_buffer(inside, written_by).items():
         alloc = version.alloc_of(buffer, writers[0].id)
         if alloc is not None and loop_id in version.ancestors(alloc.id):
             continue
@@ -48,7 +40,7 @@ def check_races(version: Version, loop_id: int, *, hint: str = "") -> None:
                 remedies=functools.partial(own_buffers, version, loop, buffer),
             )
         _check_disjoint_writes(version, loop, buffer, writers, hint)
-        for call in inside:
+        for call in readers.get(buffer, ()):
             for name, touch in reads_of_call(version, call):
                 if name == buffer and not OwnIteration(version, buffer, alloc, call.id, loop).covers(
                     touch.region, touch.known
@@ -62,6 +54,15 @@ def check_races(version: Version, loop_id: int, *, hint: str = "") -> None:
                         f"own iteration",
                         hint,
                     )
+
+
+def _by_buffer(calls: Sequence[Call], touched_by: Callable[[Call], tuple[str, ...]]) -> dict[str, list[Call]]:
+    """Which of some calls touch each buffer. Loops have many calls, most of which touch buffers of their own."""
+    found: dict[str, list[Call]] = {}
+    for call in calls:
+        for buffer in dict.fromkeys(touched_by(call)):
+            found.setdefault(buffer, []).append(call)
+    return found
 
 
 def _shared(
