@@ -200,6 +200,80 @@ def test_a_step_that_may_mend_many_spots_is_taken_once(monkeypatch: pytest.Monke
     assert len(taken) == len(set(taken))
 
 
+def _held_in_full(length: int) -> sl.Pipeline:
+    """A chain in one loop over strips, all of which is slid and none of it folded."""
+    p = sl.line_buffer(stencils(length), f"s{length}", "y", 8)
+    for alloc in p.find_all("alloc _"):
+        p = sl.unfold_storage(p, alloc, "y")
+    return p
+
+
+def _counted_estimates(monkeypatch: pytest.MonkeyPatch, p: sl.Pipeline) -> tuple[Diagnosis, int]:
+    """What is found, and how many pipelines were looked at for it."""
+    looked_at: list[sl.Pipeline] = []
+    estimate = sl.Pipeline.estimate
+
+    def counted(p: sl.Pipeline, /, *given: Any, **options: Any) -> Any:
+        looked_at.append(p)
+        return estimate(p, *given, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sl.Pipeline, "estimate", counted)
+        return p.diagnose((1000, 300), cache_bytes=1 << 20), len(looked_at)
+
+
+def test_of_many_spots_each_is_looked_at_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipeline in which one of them is mended is not searched for all others."""
+    found, looked_at = _counted_estimates(monkeypatch, _held_in_full(12))
+    assert [finding.rule for finding in found] == 12 * ["not folded"]
+    assert looked_at == 1 + 12
+
+
+def test_a_fold_that_is_as_large_as_before_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, looked_at = _counted_estimates(monkeypatch, sl.line_buffer(stencils(12), "s12", "y", 8))
+    assert (len(found), looked_at) == (0, 1)
+
+
+def test_what_readers_of_readers_read_is_asked_once_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[sl.CallCursor] = []
+    consumers = sl.consumers
+
+    def counted(p: sl.Pipeline, place: Any) -> tuple[sl.CallCursor, ...]:
+        asked.append(place)
+        return consumers(p, place)
+
+    monkeypatch.setattr(sl, "consumers", counted)
+    p = stencils(12)
+    p.diagnose((1000, 300), cache_bytes=1 << 12)
+    by_call = [place for place in asked if isinstance(place, sl.CallCursor) and p.find(place.name()) == place]
+    assert len(by_call) <= 3 * len(p.find_all("_ = _"))
+
+
+def test_a_diagnosis_of_a_program_that_is_too_large_ends_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = _held_in_full(12)
+    assert p.diagnose((1000, 300), cache_bytes=1 << 20).is_complete
+    monkeypatch.setattr(evidence, "MOST_TRIED", 20_000)
+    found, looked_at = _counted_estimates(monkeypatch, p)
+    assert 0 < len(found) < 12
+    assert looked_at <= 2 + len(found)
+    assert not found.is_complete
+    said = f"{len(found)} found: the program is too large to try all that may mend something"
+    assert str(found).splitlines()[-1] == said
+    assert found[0].mend == 'p = sl.fold_storage(p, "alloc b0", "y")'
+    monkeypatch.setattr(evidence, "MOST_TRIED", 1)
+    said = "no found: the program is too large to try all that may mend something"
+    assert str(p.diagnose((1000, 300), cache_bytes=1 << 20)) == said
+
+
+def test_a_mend_is_none_where_not_all_was_looked_at_that_speaks_against_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be spotted again after a step is not spotted if its own steps are not tried any more."""
+    p = _held_in_full(3)
+    every = {finding.mend for finding in p.diagnose((1000, 300))}
+    for most in range(1000, 40_000, 1000):
+        monkeypatch.setattr(evidence, "MOST_TRIED", most)
+        assert {finding.mend for finding in p.diagnose((1000, 300))} <= every
+
+
 def test_a_result_that_nobody_reads_in_a_parallel_loop() -> None:
     y, x = sl.variables("y x")
     a, b, u = (sl.BufferExpr(name, np.int32, 2) for name in "abu")

@@ -109,6 +109,11 @@ def steps_of(version: Version) -> tuple[Step, ...]:
     return _steps(version.lineage, None, version.program)
 
 
+def steps_since(version: Version, earlier: Version) -> tuple[Step, ...]:
+    """The operations that made a version of one that it descends from."""
+    return _steps(version.lineage, earlier.lineage, version.program)
+
+
 def _steps(end: Lineage | None, start: Lineage | None, program: Program) -> tuple[Step, ...]:
     """The operations between two nodes of a lineage."""
     found: list[Step] = []

@@ -18,6 +18,10 @@ from contextvars import ContextVar
 COEFFICIENTS_PER_REWRITE = 2_500_000
 """About a second of searching; ordinary rewrites take less than a tenth of that."""
 
+COEFFICIENTS_PER_TASK = 1000
+COEFFICIENTS_PER_STATEMENT = 2
+"""What a rewrite takes that searches for nothing, and what more of it for each statement that there is."""
+
 
 class Patience:
     """What is left for a rewrite, and how many questions were not searched for want of it.
@@ -38,6 +42,9 @@ class Patience:
 
     def __exit__(self, *error: object) -> None:
         _current.reset(self._token)
+        effort = _effort.get()
+        if effort is not None:
+            effort.add(1, self.spent)
 
     def spend(self, coefficients: int) -> None:
         """Count work that was done."""
@@ -62,6 +69,36 @@ class Patience:
         return True
 
 
+class Effort:
+    """What was done within a block: how many tasks were ended, such as rewrites, and how much was searched for them.
+
+    Whoever tries many rewrites goes by it, and stops when it was enough. A task in a task counts as one, too.
+    """
+
+    def __init__(self) -> None:
+        self.tasks = 0
+        self.coefficients = 0
+
+    def __enter__(self) -> Effort:
+        self._token = _effort.set(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _effort.reset(self._token)
+        outer = _effort.get()
+        if outer is not None:
+            outer.add(self.tasks, self.coefficients)
+
+    def add(self, tasks: int, coefficients: int) -> None:
+        """Count what was done."""
+        self.tasks += tasks
+        self.coefficients += coefficients
+
+    def cost(self, statements: int) -> int:
+        """What was done to a program of so many statements, as coefficients that take about as long."""
+        return self.coefficients + self.tasks * (COEFFICIENTS_PER_TASK + COEFFICIENTS_PER_STATEMENT * statements)
+
+
 class _Endless(Patience):
     """Outside all rewrites each question is bounded by itself alone."""
 
@@ -74,6 +111,7 @@ class _Endless(Patience):
 
 _ENDLESS = _Endless(float("inf"))
 _current: ContextVar[Patience] = ContextVar("patience", default=_ENDLESS)
+_effort: ContextVar[Effort | None] = ContextVar("effort", default=None)
 
 
 current_patience: Callable[[], Patience] = _current.get

@@ -15,7 +15,7 @@ from typing import overload
 import attrs
 
 import slinky as sl
-from slinky.sched.diagnosis.evidence import Evidence, Rule, Spot, cache_size
+from slinky.sched.diagnosis.evidence import Evidence, Rule, Spot, Trials, cache_size
 from slinky.sched.diagnosis.measured import MEASURED_RULES, measure
 from slinky.sched.diagnosis.memory import MEMORY_RULES
 from slinky.sched.diagnosis.pieces import PIECE_RULES
@@ -55,10 +55,14 @@ class Finding:
 
 
 class Diagnosis(Sequence[Finding]):
-    """The findings, what wastes most first. Falsy, and printed as "nothing to mend", if there are none."""
+    """The findings, what wastes most first. Falsy, and printed as "nothing to mend", if there are none.
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
+    `is_complete` is false where the program is so large that not all was tried that may mend something.
+    """
+
+    def __init__(self, findings: Sequence[Finding], *, is_complete: bool = True) -> None:
         self._findings = tuple(findings)
+        self.is_complete = is_complete
 
     def __len__(self) -> int:
         return len(self._findings)
@@ -77,9 +81,10 @@ class Diagnosis(Sequence[Finding]):
         return f"<Diagnosis: {', '.join(finding.rule for finding in self) or 'nothing to mend'}>"
 
     def __str__(self) -> str:
-        if not self._findings:
-            return "nothing to mend"
-        return "\n".join(f"{number}. {finding}" for number, finding in enumerate(self, 1))
+        lines = [f"{number}. {finding}" for number, finding in enumerate(self, 1)]
+        if not self.is_complete:
+            lines.append(f"{len(lines) or 'no'} found: the program is too large to try all that may mend something")
+        return "\n".join(lines) or "nothing to mend"
 
 
 def diagnose(
@@ -93,13 +98,16 @@ def diagnose(
     if cache_bytes is not None and (not is_integer(cache_bytes) or cache_bytes < 1):
         raise sl.ArgumentError(f"cache_bytes must be an integer of at least 1, or None, got {cache_bytes!r}")
     known = Evidence(p, arguments, scalars, threads, cache_bytes or cache_size())
+    assert known.estimate is not None  # arguments that a run refuses, this refuses
     found = [finding for rule in RULES for spot in rule(known) for finding in _mended(known, rule, spot)]
+    is_complete = not known.trials.gave_up
+    known.trials = Trials()  # what was timed is no more than a few steps
     measured = measure(known) if known.can_run() else None
     if measured is not None:
         for measured_rule in MEASURED_RULES:
             for spot in measured_rule(known, measured):
                 found += _mended(known, None, spot)
-    return Diagnosis(sorted(found, key=lambda finding: -finding.bytes_wasted))
+    return Diagnosis(sorted(found, key=lambda finding: -finding.bytes_wasted), is_complete=is_complete)
 
 
 def _mended(known: Evidence, rule: Rule | None, spot: Spot) -> list[Finding]:
@@ -113,11 +121,12 @@ def _mended(known: Evidence, rule: Rule | None, spot: Spot) -> list[Finding]:
         q = after.p
         if q is p:
             continue
-        if not _as_good(known, after) or (rule is not None and _is_spotted(rule(after), spot)):
+        if not _as_good(known, after) or (rule is not None and _is_spotted(rule(after.about(spot.subject)), spot)):
             continue
-        mend = "\n".join(map(str, tuple(q.history())[len(p.history()) :]))
+        if known.trials.gave_up:
+            break  # not all was looked at that may speak against the step
         place = spot.place
-        return [Finding(spot.rule, place, place.describe(), spot.figure, mend, q, spot.bytes_wasted)]
+        return [Finding(spot.rule, place, place.describe(), spot.figure, after.code, q, spot.bytes_wasted)]
     return []
 
 

@@ -5,20 +5,23 @@ Invariant: nothing here runs a callback.
 
 from __future__ import annotations
 
+import copy
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import attrs
 
 import slinky as sl
+from slinky.cursors.history import steps_since
 from slinky.ir.regions import parameter_box
-from slinky.runtime.estimates import NEVER, Allocated, Work
+from slinky.runtime.estimates import NEVER, Allocated, Estimate, Work
 from slinky.runtime.stand_ins import values_of
 from slinky.runtime.threads import workers_or_default
 from slinky.symbolic import Expr, evaluate, symbols, variable
+from slinky.symbolic.patience import Effort
 
 Step: TypeAlias = Callable[[sl.Pipeline], sl.Pipeline]
 """What may mend something: it raises what a primitive raises where it is refused."""
@@ -35,6 +38,13 @@ TASKS_PER_WORKER = 2
 PAGE = 4096
 """What memory is handed out by: less is not worth a line of a schedule."""
 
+MOST_TRIED = 6_000_000
+"""What all that is tried may take, as coefficients of inequalities that are looked at: a few seconds. Most diagnoses
+take less than a tenth of that."""
+
+PER_ESTIMATE = 50
+"""What an estimate takes for each statement."""
+
 
 def cache_size() -> int:
     """The bytes of the cache that a core has for itself."""
@@ -49,7 +59,7 @@ class Spot:
     """A place that a rule does not like.
 
     `subject` is what it is about, by name: two spots of one rule with the same subject mean the same. `steps` may mend
-    it, the best first.
+    it, the best first; they may be made as they are asked for, once.
     """
 
     rule: str
@@ -57,7 +67,20 @@ class Spot:
     subject: str
     figure: str
     bytes_wasted: int
-    steps: Sequence[Step]
+    steps: Iterable[Step]
+
+
+class Trials:
+    """How much may still be tried, in coefficients (see `symbolic.patience`), and whether something was not tried."""
+
+    def __init__(self) -> None:
+        self.left = MOST_TRIED
+        self.gave_up = False
+
+    def may_go_on(self) -> bool:
+        """Whether one more step may be tried; that it may not is noted."""
+        self.gave_up = self.gave_up or self.left <= 0
+        return not self.gave_up
 
 
 class Evidence:
@@ -76,23 +99,52 @@ class Evidence:
         self.scalars: dict[str, Any] = dict(scalars)
         self.threads = threads
         self.cache_bytes = cache_bytes
-        self.estimate = p.estimate(*arguments, threads=threads, **self.scalars)
         self.workers = workers_or_default(threads)
+        self._origin = p
+        self.subject: str | None = None
+        """What alone is asked about, by name; None for all that there is."""
+        self.trials = Trials()
         self._after: dict[Step, Evidence] = {}
+        self._consumers: dict[sl.CallCursor, tuple[sl.CallCursor, ...]] = {}
+
+    def about(self, subject: str) -> Evidence:
+        """The same, of which a rule need look at one subject alone."""
+        found = copy.copy(self)
+        found.subject = subject
+        return found
+
+    def asks_about(self, subject: str) -> bool:
+        """Whether a rule is to look at a subject: rules that try something for each of many ask."""
+        return self.subject is None or self.subject == subject
 
     def after(self, step: Step) -> Evidence:
         """The same of what a step makes of the pipeline; of the pipeline itself where it is refused.
 
-        Many spots are mended by the same steps: each is taken once.
+        Many spots are mended by the same steps: each is taken once. Where enough was tried, a step counts as refused.
         """
         found = self._after.get(step)
         if found is None:
-            found = self._after[step] = self.of(sl.attempt(step)(self.p))
+            if not self.trials.may_go_on():
+                return self
+            with Effort() as effort:
+                found = self.of(sl.attempt(step)(self.p))
+            self.trials.left -= effort.cost(self._statements)
+            found.trials = self.trials
+            self._after[step] = found
         return found
 
     def of(self, p: sl.Pipeline) -> Evidence:
         """The same of another pipeline with the same parameters."""
-        return self if p is self.p else Evidence(p, self.arguments, self.scalars, self.threads, self.cache_bytes)
+        if p is self.p:
+            return self
+        found = Evidence(p, self.arguments, self.scalars, self.threads, self.cache_bytes)
+        found._origin = self.p
+        return found
+
+    @cached_property
+    def code(self) -> str:
+        """What makes this pipeline of the one that it was looked at for."""
+        return "\n".join(map(str, steps_since(self.p._version, self._origin._version)))
 
     def can_run(self) -> bool:
         """Whether the arguments are arrays, not shapes."""
@@ -122,7 +174,24 @@ class Evidence:
             if calls and not any(loop.is_ancestor_of(inner) for inner in self.loops if inner != loop):
                 yield loop, calls
 
+    def consumers(self, call: sl.CallCursor) -> tuple[sl.CallCursor, ...]:
+        """The calls that read what a call writes."""
+        found = self._consumers.get(call)
+        if found is None:
+            found = self._consumers[call] = sl.consumers(self.p, call)
+        return found
+
+    @cached_property
+    def _statements(self) -> int:
+        return len(self.calls) + len(self.allocs) + len(self.loops)
+
     # Figures --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """What a run of the pipeline counts."""
+        self.trials.left -= PER_ESTIMATE * self._statements
+        return self.p.estimate(*self.arguments, threads=self.threads, **self.scalars)
 
     def work(self, call: sl.CallCursor) -> Work:
         """What all calls of a func do, in all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import slinky as sl
 from slinky.sched.diagnosis.evidence import PAGE, Evidence, Rule, Spot, Step, in_bytes, is_repeated, powers, step
@@ -30,6 +31,8 @@ SHARE_OF_CACHE = 2
 def unfolded(known: Evidence) -> Iterator[Spot]:
     """A buffer that is held in full, though a few rows of it are needed at a time."""
     for alloc in known.allocs:
+        if not known.asks_about(alloc.name()):
+            continue
         size = known.buffer(alloc).bytes
         users = (*sl.producers(known.p, alloc), *sl.consumers(known.p, alloc))
         loop = sl.common_loop(known.p, *users) if users else sl.InvalidCursor()
@@ -56,13 +59,18 @@ def _slides(known: Evidence, alloc: sl.AllocCursor) -> Iterator[Step]:
 def loose_fold(known: Evidence) -> Iterator[Spot]:
     """A fold that is larger than needed."""
     for alloc in known.allocs:
+        if not known.asks_about(alloc.name()):
+            continue
         size = known.buffer(alloc).bytes
         for dim, fold in zip(alloc.dims(), alloc.storage(), strict=True):
             if fold is None:
                 continue
             tighten = sl.seq(step(sl.unfold_storage, alloc, dim), step(sl.fold_storage, alloc, dim))
-            least = _size_after(known, alloc, tighten)
-            if least is not None and size > LOOSE * least:
+            after = known.after(tighten)
+            if after.p is known.p or after.p.forward(alloc).storage() == alloc.storage():
+                continue
+            least = after.buffer(after.p.forward(alloc)).bytes
+            if size > LOOSE * least:
                 figure = f"{alloc.name()} keeps {in_bytes(size)} of {dim}, of which {in_bytes(least)} are needed"
                 yield Spot("fold too large", alloc, alloc.name(), figure, size - least, [tighten])
 
@@ -70,13 +78,15 @@ def loose_fold(known: Evidence) -> Iterator[Spot]:
 def spills(known: Evidence) -> Iterator[Spot]:
     """An intermediate that is larger than the cache: what reads it finds it in memory, not where it was written."""
     for alloc in known.allocs:
+        if not known.asks_about(alloc.name()):
+            continue
         size = known.buffer(alloc).bytes
         producers, readers = sl.producers(known.p, alloc), sl.consumers(known.p, alloc)
         if size <= known.cache_bytes or not producers or not readers:
             continue
         if not sl.common_loop(known.p, *producers, *readers):
             figure = f"{alloc.name()} takes {in_bytes(size)}, and the cache {in_bytes(known.cache_bytes)}"
-            steps = [*_into_loops(known, producers, readers), *_strips(known, readers)]
+            steps = chain(_into_loops(known, producers, readers), _strips(known, readers))
             yield Spot("larger than the cache", alloc, alloc.name(), figure, 2 * size, steps)
 
 
@@ -104,9 +114,11 @@ def _computed_in(p: sl.Pipeline, call: sl.CallCursor, loop: sl.LoopCursor) -> sl
 
 def _strips(known: Evidence, readers: tuple[sl.CallCursor, ...]) -> Iterator[Step]:
     """Everything that leads to a reader, or to who reads that, in one loop over strips that fit into the cache."""
-    last = [*readers]
-    for call in last:  # grows on the way
-        last += [reader for reader in sl.consumers(known.p, call) if reader not in last]
+    last = dict.fromkeys(readers)
+    for call in (waiting := [*last]):  # grows on the way
+        new = [reader for reader in known.consumers(call) if reader not in last]
+        last.update(dict.fromkeys(new))
+        waiting += new
     held = sum(known.buffer(alloc).bytes for alloc in known.allocs)
     for consumer in reversed(last):
         for dim in consumer.dims():
@@ -165,7 +177,7 @@ def _is_folded(alloc: sl.AllocCursor) -> bool:
 def _size_after(known: Evidence, alloc: sl.AllocCursor, change: Step) -> int | None:
     """How many bytes a buffer takes after a step; None where that is refused."""
     after = known.after(change)
-    return None if after is known else after.buffer(after.p.forward(alloc)).bytes
+    return None if after.p is known.p else after.buffer(after.p.forward(alloc)).bytes
 
 
 MEMORY_RULES: tuple[Rule, ...] = (unfolded, loose_fold, spills, large_pieces, allocations)
