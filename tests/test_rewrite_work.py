@@ -19,6 +19,7 @@ from slinky.ir.statements import If
 from slinky.sched.gate import settle
 from slinky.sched.legality import coverage
 from slinky.sched.primitives.ranges import _AtRest, _Resting
+from slinky.symbolic import proofs
 from slinky.symbolic.expressions import as_expr, equal
 
 
@@ -107,6 +108,26 @@ def _in_one_parallel_loop(length: int) -> int:
 def test_to_look_for_races_costs_as_much_for_each_call() -> None:
     few, many = _in_one_parallel_loop(20), _in_one_parallel_loop(80)
     assert many < 1.2 * 80 / 20 * few
+
+
+def test_windows_in_deep_nests_take_no_longer_than_the_patience_of_a_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each loop of a nest of one-iteration loops bounds the window, which is compared with what comes next, all with
+    all."""
+    asked: list[object] = []
+    not_negative = proofs._not_negative
+
+    def counted(*question: Any) -> bool:
+        asked.append(question)
+        return not_negative(*question)
+
+    p = _chain(3, "nest")
+    for _ in range(21):
+        p = sl.split_loop(p, "f2.y", 8)
+    p = sl.compute_at(sl.compute_at(p, "f1", "for y_17"), "f0", "for y_17")
+    monkeypatch.setattr(proofs, "_not_negative", counted)
+    with resting(), pytest.raises(sl.SchedulingError):
+        sl.slide_window(p, "f0", "for y_17")
+    assert len(asked) < 10_000
 
 
 def _by_itself(p: sl.Pipeline, *arrays: object) -> sl.Pipeline:

@@ -37,6 +37,11 @@ from slinky.symbolic.witnesses import is_contradicted, may_hold
 __all__ = ["NO_FACTS", "Facts", "constant_lower_bound", "facts", "impossible", "prove"]
 
 
+_COEFFICIENTS_PER_OPERAND = 500
+"""What it takes to look at one operand of a choice that is too wide for the constructors: where several such choices
+are added up, each operand of one is asked about with each of the others."""
+
+
 def prove(goal: Condition, known: Facts = NO_FACTS) -> bool:
     """Whether `goal` is shown to hold for every assignment that meets the facts. False means "not shown"."""
     answer = known.answers.get(goal)
@@ -107,6 +112,10 @@ def _not_negative(expr: Expr, known: Facts) -> bool:
             # A choice too wide for the constructors: the goal must hold for each operand.
             rest = [term for term in terms if term[0] is not atom]
             operands = atom.operands
+            patience = current_patience()
+            if patience.is_used_up(0):
+                return False
+            patience.spend(_COEFFICIENTS_PER_OPERAND * len(operands))
             return all(prove(nonnegative(linear_sum(offset, [(o, c), *rest])), known) for o in operands)
     if is_contradicted((offset, terms), known):
         return False
