@@ -18,6 +18,7 @@ from scheduled import by_rows, compare, picture, stencil, stencils
 from told_refusals import check_refusal, followed
 
 import slinky as sl
+from slinky.sched import remedies
 
 SEEN: Counter[str] = Counter()
 
@@ -147,6 +148,48 @@ def test_a_hint_that_multiplies_the_work_says_so() -> None:
     assert sum(after.elements.values()) > 1.7 * sum(before.elements.values())
     cheap = refusal(lambda: sl.slide_window(p, "add", loop))
     assert "times as many elements" not in cheap.hint
+
+
+def in_a_deep_nest() -> sl.Pipeline:
+    """The last of three stencils in 21 loops, all but the outermost of one iteration."""
+    p = stencils(3)
+    for _ in range(21):
+        p = sl.split_loop(p, "s3.y", 8)
+    return p
+
+
+def test_the_search_for_a_hint_ends_after_so_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each of the things tried takes long, few are: the first of them all the same."""
+    p = sl.compute_at(in_a_deep_nest(), "s2", "for y_14")
+    tried: list[str] = []
+    apply = remedies._Goal.apply
+
+    def counted(goal: Any, p: sl.Pipeline) -> sl.Pipeline:
+        tried.append(goal.operation.__name__)
+        return apply(goal, p)
+
+    monkeypatch.setattr(remedies._Goal, "apply", counted)
+    error = refusal(lambda: sl.slide_window(p, "s1", "for y_17"))
+    assert not error.remedy
+    assert 1 <= len(tried) <= 8
+    tried.clear()
+    assert refusal(lambda: sl.store_at(p, "alloc b1", "for y_20")).remedy.count("\n") == 2
+    assert len(tried) <= 6
+
+
+def test_a_hint_tries_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain is looked for again, deeper, from what was refused."""
+    tried: list[str] = []
+    apply = remedies._Goal.apply
+
+    def counted(goal: Any, p: sl.Pipeline) -> sl.Pipeline:
+        tried.append(f"{id(p)} {goal.code(p)}")
+        return apply(goal, p)
+
+    monkeypatch.setattr(remedies._Goal, "apply", counted)
+    p = sl.split_loop(stencils(3), "s3.y", 8)
+    assert refusal(lambda: sl.compute_at(p, "s1", "for y")).remedy
+    assert len(tried) == len(set(tried))
 
 
 def test_no_hint_is_better_than_one_that_is_refused_in_turn() -> None:

@@ -26,12 +26,17 @@ from slinky.ir.statements import Alloc
 from slinky.pipeline import Pipeline
 from slinky.sched.small_runs import elements_computed
 from slinky.symbolic.expressions import Constant, Expr, Scalar
+from slinky.symbolic.patience import Effort
 
 _DEPTHS = (0, 1, 4)
 """How many remedies of refused remedies may be in each other: short ways are tried first."""
 
 _MOST_TRIED = 60
 _MOST_TRIED_OF_MANY = 6
+_MOST_WORK = 1_500_000
+"""What all that is tried for a hint may take, as coefficients of inequalities that are looked at: about half a second.
+What is left is not tried then; most hints take less than a tenth of that."""
+
 _MUCH_MORE_WORK = 1.25
 
 
@@ -128,14 +133,14 @@ class Attempt:
                 found = search.solve(self.pipeline, _goals(remedy, goal), deepest)
                 if found is not None:
                     return self._told(remedy, *found)
-        return self._step(remedies, goal)
+        return self._step(remedies, goal, _Search(tried=search.tried))
 
-    def _step(self, remedies: Sequence[object], goal: _Goal) -> tuple[str, str]:
+    def _step(self, remedies: Sequence[object], goal: _Goal, search: _Search) -> tuple[str, str]:
         """Words on the first remedy that is accepted, though the operation does not go on, and its code."""
         for remedy in remedies:
             assert isinstance(remedy, Remedy)
-            found = _Search().solve(self.pipeline, _goals(remedy, None), 0) if remedy.steps else None
-            if found is not None and _goes_elsewhere(found[0], goal, self.pipeline):
+            found = search.solve(self.pipeline, _goals(remedy, None), 0) if remedy.steps else None
+            if found is not None and search.goes_elsewhere(found[0], goal, self.pipeline):
                 words, code = self._told(remedy, *found)
                 return f"{words} (a step only: more is needed before {goal.operation.__name__} goes on)", code
         return "", ""
@@ -185,17 +190,20 @@ class _Search:
     """A bounded search for operations that are accepted one after the other and reach all goals."""
 
     left: int = _MOST_TRIED
+    work: int = _MOST_WORK
+    tried: dict[object, tuple[Pipeline, Pipeline | SlinkyError]] = attrs.field(factory=dict)
+    """What came of it, by pipeline, operation and arguments; with the pipelines, so that their numbers stay theirs."""
 
     def solve(self, p: Pipeline, goals: list[_Goal], deepest: int) -> tuple[Pipeline, list[str]] | None:
         """The pipeline in which all goals are reached, and the code that gets there."""
         lines: list[str] = []
         for n, goal in enumerate(goals):
             self.left -= 1
-            if self.left < 0:
+            if self.left < 0 or self.work < 0:
                 return None
             try:
                 code = goal.code(p)
-                new = goal.apply(p)
+                new = self._applied(goal, p)
             except SchedulingError as error:
                 found = self._otherwise(p, goal, goals[n + 1 :], error, deepest)
                 return None if found is None else (found[0], lines + found[1])
@@ -206,6 +214,23 @@ class _Search:
             lines.append(code)
             p = new
         return p, lines
+
+    def _applied(self, goal: _Goal, p: Pipeline) -> Pipeline:
+        """What an operation makes of a pipeline. Deeper searches begin with the same, which is not tried again."""
+        key = id(p), goal.operation, *goal.arguments.items()
+        known = self.tried.get(key) if _is_hashable(key) else None
+        if known is None:
+            with Effort() as effort:
+                try:
+                    known = p, goal.apply(p)
+                except SlinkyError as error:
+                    known = p, error
+            self.work -= effort.cost(len(p._version.entries))
+            if _is_hashable(key):
+                self.tried[key] = known
+        if isinstance(known[1], SlinkyError):
+            raise known[1]
+        return known[1]
 
     def _otherwise(
         self, p: Pipeline, goal: _Goal, rest: list[_Goal], error: SchedulingError, deepest: int
@@ -220,18 +245,26 @@ class _Search:
                 return found
         return None
 
+    def goes_elsewhere(self, p: Pipeline, goal: _Goal, before: Pipeline) -> bool:
+        """Whether an operation that is refused after a step is refused for another reason than before it, with a
+        remedy."""
+        errors = []
+        for pipeline in (before, p):
+            try:
+                self._applied(goal, pipeline)
+            except SchedulingError as error:
+                errors.append(error)
+            except SlinkyError:
+                return False
+        return len(errors) == 2 and errors[0].reason != errors[1].reason and bool(errors[1].remedies())
 
-def _goes_elsewhere(p: Pipeline, goal: _Goal, before: Pipeline) -> bool:
-    """Whether an operation that is refused after a step is refused for another reason than before it, with a remedy."""
-    errors = []
-    for pipeline in (before, p):
-        try:
-            goal.apply(pipeline)
-        except SchedulingError as error:
-            errors.append(error)
-        except SlinkyError:
-            return False
-    return len(errors) == 2 and errors[0].reason != errors[1].reason and bool(errors[1].remedies())
+
+def _is_hashable(key: object) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
 
 
 def _operation(name: str) -> Callable[..., Any]:

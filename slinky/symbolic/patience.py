@@ -118,6 +118,13 @@ current_patience: Callable[[], Patience] = _current.get
 """The patience of the rewrite that is being done; endless outside all rewrites."""
 
 
+def note_work(coefficients: int) -> None:
+    """Count work that searches for nothing where somebody counts (`Effort`): as long as so many coefficients take."""
+    effort = _effort.get()
+    if effort is not None:
+        effort.add(0, coefficients)
+
+
 @contextmanager
 def endless_patience() -> Iterator[Patience]:
     """Search as long as each question asks for: what is found must not depend on the rewrite that needs it first."""

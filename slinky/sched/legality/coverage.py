@@ -39,6 +39,7 @@ from slinky.symbolic.expressions import (
     variable,
 )
 from slinky.symbolic.intervals import Box, moves_with, not_empty, substitute_box, substitute_interval
+from slinky.symbolic.patience import note_work
 from slinky.symbolic.proofs import NO_FACTS, Facts, impossible, prove
 from slinky.symbolic.traversal import substitute, symbols
 
@@ -62,6 +63,9 @@ _MOST_CASES = 128
 
 _MOST_UNDECIDED = 2
 """Of how many statements before a reader to try both that they run and that they do not: each doubles the work."""
+
+_COEFFICIENTS_PER_CASE = 2000
+"""What a case takes beside its searches: as long as so many coefficients of inequalities that are looked at."""
 
 
 class Coverage:
@@ -130,7 +134,9 @@ class Coverage:
         self.loops.sort(key=lambda loop: len(self.version.ancestors(loop.id)))
         undecided = [c for c in self._running() if not prove(c, known)]
         self.cases = 0
-        return self._covers_whether_or_not(region, known, undecided[:_MOST_UNDECIDED])
+        answer = self._covers_whether_or_not(region, known, undecided[:_MOST_UNDECIDED])
+        note_work(self.cases * _COEFFICIENTS_PER_CASE)
+        return answer
 
     def covers_at_a_glance(self, touch: Touch) -> bool:
         """Whether one call before the reader, in no loop that is not around both, covers what that reads, as constants
