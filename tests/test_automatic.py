@@ -646,3 +646,16 @@ def test_options_without_arrays() -> None:
         sl.OperationError, match="auto: without arrays it takes max_bytes, workers, machine, backend, got rows=3"
     ):
         examples.blur().auto(rows=3)
+
+
+def test_a_concatenation_of_which_a_part_is_not_read_is_scheduled() -> None:
+    """Nothing is read of that part, not less: an effort below nothing was no way to run it."""
+    y, x = sl.variables("y x")
+    a, b, joined, out = (sl.BufferExpr(name, np.int64, 2) for name in ("a", "b", "joined", "out"))
+    sl.copies.concatenate([a, b, b], joined)
+    sl.Func(np.negative, [joined[y, x]], [out[y, x]], name="negative")
+    p = sl.build_pipeline([a, b], [out], alias=False)
+    shapes = ((4, 4), (4, 4), (1, 4))
+    shown = sl.relations(p, *shapes).calls[0].shapes
+    assert shown == ((1, 4), (0, 4), (0, 4))
+    assert isinstance(sl.auto_schedule(p, *shapes, machine=LAPTOP), sl.Pipeline)

@@ -371,7 +371,7 @@ def _power_of_two(number: int) -> int:
 
 
 def _length(ends: tuple[int, int]) -> int:
-    return max(ends[1] - ends[0] + 1, 0)  # a copy may read nothing of a source
+    return max(ends[1] - ends[0] + 1, 0)  # of a part of a concatenation, say, of which nothing is read
 
 
 def _elements(box: NumericBox) -> int:
