@@ -508,3 +508,22 @@ def test_a_slow_source_is_read_ahead_of_use(strip: int, distance: int) -> None:
 def test_a_source_elsewhere_cannot_be_read_ahead() -> None:
     with pytest.raises(sl.SchedulingError, match="add is not computed in the loop over y"):
         sl.double_buffer(reading(), "add", "square", "y", 4)
+
+
+def test_integers_of_numpy_are_integers() -> None:
+    """Sizes are often counted by NumPy."""
+    p, four, two = sl.split_loop(stencils(2), "s2.y", 3), np.int64(4), np.int64(2)
+    assert sl.align_loop(p, "for y", four).same_program(sl.align_loop(p, "for y", 4))  # type: ignore[arg-type]
+    assert sl.strips(stencils(2), four, workers=two).same_program(sl.strips(stencils(2), 4, workers=2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sizes", [4, None, sl.variables("y")[0], np.array([1, 2]), {}])
+def test_sizes_of_tiles_are_by_dimension(sizes: Any) -> None:
+    with pytest.raises(sl.OperationError, match="sizes says how long a tile is by dimension"):
+        sl.tile(stencils(2), "s2", sizes)
+
+
+def test_an_array_is_no_number_of_places() -> None:
+    loop = sl.split_loop(stencils(2), "s2.y", 3).find("for y")
+    with pytest.raises(sl.OperationError, match="must be an integer, got array"):
+        loop.next(np.array([1, 2]))  # type: ignore[arg-type]

@@ -135,4 +135,7 @@ def integer(value: object, what: str) -> int:
         return value
     if not isinstance(value, SupportsIndex):
         raise OperationError(f"{what} must be an integer, got {value!r}")
-    return operator.index(value)
+    try:
+        return operator.index(value)
+    except TypeError:  # an array has the protocol, too
+        raise OperationError(f"{what} must be an integer, got {value!r}") from None

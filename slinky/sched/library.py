@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import slinky as sl
 from slinky.ir import with_range
 from slinky.symbolic import Rate, fastest, prove, rate, symbols, variable
+from slinky.symbolic.expressions import is_integer
 
 
 @sl.sched_op("loops", "call")
@@ -26,7 +27,7 @@ def tile(p: sl.Pipeline, call: sl.CallCursor | str, sizes: Mapping[str, Any]) ->
         call: the call.
     """
     assert isinstance(call, sl.CallCursor)
-    if not sizes or not _is_mapping(sizes):
+    if not _is_mapping(sizes) or not sizes:
         raise sl.OperationError(f"sizes says how long a tile is by dimension, such as {{'y': 32}}, got {sizes!r}")
     loops: list[sl.Cursor] = []
     for dim, size in sizes.items():
@@ -50,8 +51,7 @@ def align_loop(p: sl.Pipeline, loop: sl.LoopCursor | str, multiple: int) -> Any:
         loop: the loop.
     """
     assert isinstance(loop, sl.LoopCursor)
-    number: object = multiple
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+    if not is_integer(multiple) or multiple < 1:
         raise sl.OperationError(f"multiple must be an integer, 1 or more, got {multiple!r}")
     edit = sl.edit(p)
     old = edit.statement(loop)
@@ -291,8 +291,7 @@ def strips(p: sl.Pipeline, rows: sl.Expr | int, workers: int = 1) -> Any:
         loops: the loops over strips.
         calls: the calls in them.
     """
-    given: object = workers
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+    if not is_integer(workers) or workers < 1:
         raise sl.OperationError(f"workers must be an integer of at least 1, got {workers!r}")
     if prove(rows <= 0) if isinstance(rows, sl.Expr) else rows < 1:
         raise sl.OperationError(f"rows must be at least 1, got {rows}")
