@@ -593,3 +593,15 @@ def test_the_names_of_loops_given_as_a_list_stay_as_they_are() -> None:
     names = ["o", "i"]
     sl.split_loop(blur_by(1), "for x", 4, names=names)
     assert names == ["o", "i"]
+
+
+@pytest.mark.parametrize(("offset", "step", "text"), [(0, 1, "m[y]"), (-1, 1, "m[y - 1]"), (2, 4, "m[y + 2 .. y + 5]")])
+def test_windows_side_by_side_need_no_first_iteration_of_their_own(offset: int, step: int, text: str) -> None:
+    """Whatever comes first is what is new there, so `warmup="first"` says nothing of it."""
+    (y,) = sl.variables("y")
+    a, m, out = (sl.BufferExpr(name, np.float32, 1) for name in ("a", "m", "out"))
+    sl.Func(np.negative, [a[y]], [m[y]], name="f")
+    sl.Func(np.negative, [m[y + offset]], [out[y]], name="g")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([a], [out]), "g.y", step), "f", "for y")
+    p = sl.slide_window(p, "f", "for y", warmup="first")
+    assert p.find("f").describe() == f"{text} = f({text.replace('m', 'a')})"

@@ -295,7 +295,10 @@ def _behind_last(high: Expr, loop: For) -> Expr:
 
 def _filled_at(start: Expr, high: Expr, first_low: Expr, loop: For) -> Interval:
     """What is produced where one iteration produces all of its window, and the later ones what is new."""
-    return Interval(select(equal(loop.variable, start), first_low, _behind_last(high, loop)), high)
+    fresh_low = _behind_last(high, loop)
+    if substitute(fresh_low, {loop.variable: start}) is first_low:
+        return Interval(fresh_low, high)  # windows side by side: what is new in the first iteration is all of it
+    return Interval(select(equal(loop.variable, start), first_low, fresh_low), high)
 
 
 def _filled_earlier(window: Interval, first_low: Expr, limit: Expr, loop: For, ranges: Facts) -> tuple[Expr, Interval]:
