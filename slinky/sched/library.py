@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 import slinky as sl
 from slinky.ir import with_range
-from slinky.symbolic import Rate, fastest, prove, rate, symbols, variable
-from slinky.symbolic.expressions import is_integer
+from slinky.symbolic import Rate, fastest, is_integer, prove, rate, symbols, variable
 
 
 @sl.sched_op("loops", "call")
