@@ -474,6 +474,8 @@ TEMPLATES = [
         np.diagonal({m}, -1, 1, 0) * {s}
         np.einsum("ii->i", {m}[:3, :3]) + 1
         np.partition({n}, 1, axis={k})
+        {n}.argpartition(0, axis={k}) * 0
+        {b}.choose([{a}, {s}])
         np.take_along_axis({n}, np.argsort({n}, axis={k}), {k})
         np.argsort(np.argpartition({n}, 0, axis={k}), axis={k})
         {a}.any()
@@ -540,7 +542,22 @@ TEMPLATES = [
         np.vecdot({m}, {same}, axis=0)
         np.einsum("ii", {m}[:3, :3])
         np.einsum("ij,jj->i", {m}[:2, :2], {m}[:2, :2])
-        np.linalg.pinv({m}[:2, :3])
+        np.linalg.pinv(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))
+        np.linalg.inv(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))
+        np.linalg.det(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))
+        np.linalg.slogdet(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))[1]
+        np.linalg.solve(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2), {m}[..., :2, :1])
+        np.linalg.cholesky(abs(np.arctan({m}[..., :1, :1])) + 1)
+        np.linalg.eigh(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))[0]
+        np.linalg.eigvalsh(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))
+        np.linalg.svd(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))[1]
+        np.linalg.svdvals(np.arctan({m}[..., :2, :3]))
+        abs(np.linalg.qr(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2), mode="r"))
+        np.linalg.matrix_rank(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))
+        np.linalg.cond(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))
+        np.linalg.diagonal({m}) * {s}
+        np.matvec({m}, {m}[..., 0, :])
+        np.vecmat({m}[..., 0], {m})
         np.fft.rfft({f}, axis={k})
         np.fft.irfft({n}, axis={k})
         np.fft.fft({f})
@@ -580,6 +597,7 @@ STATEMENTS = [
         np.put_along_axis({own}, np.zeros_like({own}, int)[:1], 1, axis=0)
         np.add.at({own}, [0, 0], 1)
         {own}.sort(axis=-1)
+        {own}.partition(0)
     """, weight=1, sharp=True),
     *_lines("""
         {own}[{own} > 1] = 0
