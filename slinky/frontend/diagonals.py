@@ -14,7 +14,7 @@ from slinky.frontend.calling import call_function
 from slinky.frontend.functions import WHOLE_AXES
 from slinky.frontend.given import as_lazy, axis_of
 from slinky.frontend.rearranging import VIEW
-from slinky.frontend.tables import ALONG, NotUnderstoodError, understood
+from slinky.frontend.tables import ALONG, TOLERANCE, NotUnderstoodError, understood
 
 
 @understood(np.diagonal, how=VIEW)
@@ -51,6 +51,16 @@ def of_matrices(x: Value, /, *, offset: int = 0) -> LazyArray:
 def trace_of_matrices(x: Value, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sums of the diagonals of matrices."""
     return trace(x, offset, -2, -1, dtype)
+
+
+@understood(np.corrcoef, how="by rows and columns", exactness=TOLERANCE)
+def corrcoef(x: Value, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    """Covariances, each divided by both deviations. (NumPy divides in place, while it looks at the diagonal.)"""
+    found = call_function(np.cov, (x, y, rowvar), {"dtype": dtype})
+    if type(found) is not LazyArray or found.ndim != 2 or found.dtype.kind != "f":
+        raise NotUnderstoodError("one variable, or complex ones")
+    deviations = np.sqrt(_diagonal(found, 0))
+    return np.clip(found / deviations[:, None] / deviations, -1, 1)
 
 
 def _axes(array: LazyArray, axis1: int, axis2: int) -> tuple[int, int]:

@@ -196,7 +196,6 @@ _FOLLOWED: dict[str, str] = {
     "apply_over_axes": ALONG,
     "astype": EXACT,
     "atleast_3d": EXACT,
-    "corrcoef": TOLERANCE,
     "cov": TOLERANCE,
     "cross": EXACT,
     "cumulative_prod": ALONG,
