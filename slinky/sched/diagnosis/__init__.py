@@ -98,7 +98,7 @@ def diagnose(
     if cache_bytes is not None and (not is_integer(cache_bytes) or cache_bytes < 1):
         raise sl.ArgumentError(f"cache_bytes must be an integer of at least 1, or None, got {cache_bytes!r}")
     known = Evidence(p, arguments, scalars, threads, cache_bytes or cache_size())
-    assert known.estimate is not None  # arguments that a run refuses, this refuses
+    _ = known.estimate  # arguments that a run refuses, this refuses
     found = [finding for rule in RULES for spot in rule(known) for finding in _mended(known, rule, spot)]
     is_complete = not known.trials.gave_up
     known.trials = Trials()  # what was timed is no more than a few steps
