@@ -520,16 +520,22 @@ def test_a_child_that_cannot_have_rings_of_its_own_is_told() -> None:
     assert message in done.stderr
 
 
+# While a thread asks for Python's lock, a child that is not told yet that it is one would wait for it for ever.
 FORKED_IN_C = """
-import ctypes, os
+import ctypes, os, sys, time
 from test_forks import described, folded, in_parallel, repeat
 
 p, q = folded(described()), in_parallel(described())
 repeat(p, 0, 1)
 repeat(q, 0, 1)
+usual = sys.getswitchinterval()
+sys.setswitchinterval(1000)
+time.sleep(0.2)
 child = ctypes.PyDLL(None).fork()
 if child == 0:
     ctypes.pythonapi.PyOS_AfterFork_Child()
+sys.setswitchinterval(usual)
+if child == 0:
     repeat(p, 100)
     repeat(q, 100)
     os._exit(0)

@@ -189,14 +189,14 @@ def _readers(version: Version, call: Call) -> list[int]:
     for buffer in written_by(call):
         alloc = version.alloc_of(buffer, call.id)
         readers = [i for i in version.readers(buffer) if version.alloc_of(buffer, i) is alloc]
-        if _is_shared(version, buffer):
+        if len(readers) > 1 and _is_shared(version, buffer):
             readers = [i for i in readers if not reads_elsewhere(version, call, buffer, i)]
         found.update(dict.fromkeys(readers))
     return list(found)
 
 
 def _is_shared(version: Version, buffer: str) -> bool:
-    """Whether several calls write a buffer: then one may write a part of it that another one's readers do not read."""
+    """Whether several calls write a buffer: then one may write a part of it that some of its readers do not read."""
     return len(version.names().get(("write", buffer), ())) > 1
 
 
@@ -208,8 +208,9 @@ def need_of(version: Version, call: Call, loop: For) -> list[Interval | None] | 
     needed: list[Interval | None] = [None] * len(call.func.dims)
     found = False
     for buffer, dims in dims_written(call).items():
-        is_shared = _is_shared(version, buffer)
-        for identity in version.readers(buffer):
+        readers = version.readers(buffer)
+        is_shared = len(readers) > 1 and _is_shared(version, buffer)
+        for identity in readers:
             if is_shared and reads_elsewhere(version, call, buffer, identity):
                 continue
             ancestors = version.ancestors(identity)
