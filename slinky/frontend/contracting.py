@@ -41,13 +41,17 @@ def contracted(
     arguments: tuple[Any, ...] = (),
     exactness: str = EXACT,
     scalars: bool = True,
+    shapes: Sequence[Sequence[Length]] | None = None,
     whole: tuple[int, ...] = (),
 ) -> LazyArray:
     """The result of a function whose operands' axes go along these axes of the result, or are read whole; a scalar,
-    where it has no axes, unless such are arrays. Of the result, some axes may be made as a `whole`."""
+    where it has no axes, unless such are arrays. Operands are broadcast to `shapes`, if these are given. Of the result,
+    some axes may be made as a `whole`."""
     trace = trace_of(tuple(operands))
     operation = Contraction(name, function, tuple(map(tuple, labels)), arguments, exactness, whole)
     views = [solid(array._view, trace) for array in operands]
+    if shapes is not None:
+        views = [broadcast(view, tuple(own)) for view, own in zip(views, shapes, strict=True)]
     return placed(made(operation, views, [(tuple(shape), dtype, scalars and not shape)], trace)[0], trace)
 
 
@@ -109,23 +113,22 @@ _register_products()
 def _stacked_product(function: Callable[..., Any], *given: tuple[LazyArray, Labels]) -> Any:
     """A product of stacks of vectors and matrices, whose last axes go along so many axes of the result after those of
     the stacks, or are summed."""
-    trace = trace_of(tuple(array for array, _ in given))
     if any(len(array._shape) < len(own) for array, own in given):
         raise NotUnderstoodError("too few axes")  # NumPy says so
     before = [array._shape[: len(array._shape) - len(own)] for array, own in given]
     outer = common_shape(before)
     extents: dict[int | None, Length] = {}
-    labels, views = [], []
+    labels, shapes = [], []
     for (array, own), stack in zip(given, before, strict=True):
         inner = array._shape[len(stack) :]
         if not all(same(extents.setdefault(label, n), n) for label, n in zip(own, inner, strict=True)):
             raise NotUnderstoodError("extents")  # NumPy says so
         labels.append([*range(len(outer)), *(None if k is None else len(outer) + k for k in own)])
-        views.append(broadcast(solid(array._view, trace), (*outer, *inner)))
+        shapes.append((*outer, *inner))
     dtype = dtype_of(function, [(len(array._shape), array.dtype) for array, _ in given], {})
     shape = (*outer, *([extents[0]] if 0 in extents else []))
-    operation = Contraction(function.__name__, function, tuple(map(tuple, labels)), (), _exactness_of_sums(dtype))
-    return placed(made(operation, views, [(shape, dtype, not shape)], trace)[0], trace)
+    arrays, exactness = [array for array, _ in given], _exactness_of_sums(dtype)
+    return contracted(function.__name__, function, arrays, labels, shape, dtype, exactness=exactness, shapes=shapes)
 
 
 def _of_products(
@@ -451,12 +454,9 @@ def _looked_up_together(
     dtype: np.dtype[Any],
 ) -> LazyArray:
     """What a function gives of tables, and of elements that are broadcast against each other."""
-    trace = trace_of((tuple(tables), tuple(elements)))
     common = common_shape([each._shape for each in elements])
-    views = [solid(each._view, trace) for each in tables]
-    views += [broadcast(solid(each._view, trace), common) for each in elements]
-    operation = Contraction(name, function, tuple(map(tuple, labels)), (), EXACT)
-    return placed(made(operation, views, [(tuple(shape), dtype, not shape)], trace)[0], trace)
+    shapes = [*(each._shape for each in tables), *[common] * len(elements)]
+    return contracted(name, function, [*tables, *elements], labels, shape, dtype, shapes=shapes)
 
 
 @attrs.frozen
