@@ -25,6 +25,7 @@ from slinky.frontend.traced import Traced
 from slinky.frontend.tracing import computed_whole
 from slinky.frontend.views import seen
 from slinky.runtime.pages import is_large, new_array
+from slinky.runtime.reusing import Results, is_reused
 from slinky.runtime.threads import default_workers
 
 Runner = Callable[[Any], Any]
@@ -51,7 +52,7 @@ def runner(
     sources, is_alone, enter = traced.sources, traced.is_one_array, plan.enter
     tell = _telling(traced, scalars, floats)
     numbers = [number for number, _ in sources if number is not None]
-    empty = _empty(shapes, workers) if all(map(_goes_once, traced.nodes)) else np.empty
+    empty = _empty(shapes, workers, goes_once=all(map(_goes_once, traced.nodes)))
 
     def run_on(leaves: Any) -> Any:
         reals, numbers_of = tell(leaves)
@@ -116,11 +117,15 @@ def _goes_once(node: Node) -> bool:
     return not isinstance(node.operation, (Along, Contraction))
 
 
-def _empty(shapes: Sequence[tuple[tuple[int, ...], Any]], workers: int | None) -> Callable[..., Any]:
+def _empty(
+    shapes: Sequence[tuple[tuple[int, ...], Any]], workers: int | None, *, goes_once: bool
+) -> Callable[..., Any]:
     """What makes arrays of these shapes: NumPy, but for large ones."""
-    if not any(is_large(*each) for each in shapes):
-        return np.empty
-    return partial(new_array, workers=default_workers() if workers is None else workers)
+    first: Callable[..., Any] = np.empty
+    if goes_once and any(is_large(*each) for each in shapes):
+        first = partial(new_array, workers=default_workers() if workers is None else workers)
+    count = sum(is_reused(*each) for each in shapes)
+    return Results(first, count) if count else first
 
 
 def _of_arguments(
