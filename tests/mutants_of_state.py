@@ -20,10 +20,10 @@ MUTANTS += mutants(
 )
 
 MUTANTS += mutants(
-    "slinky/frontend/namespaces.py",
+    "slinky/frontend/seeing.py",
     ("tests/test_effects_of_functions.py",),
     (
-        "namespaces: what is set in there",
+        "seeing: what is set in there",
         "        self.live[name] = value\n",
         "        super().__setitem__(name, value)\n",
     ),

@@ -542,12 +542,18 @@ def test_libraries_are_given_floats() -> None:
     assert traced.kept(function) == 0
 
 
-def test_who_asks_for_classes_elsewhere_is_given_floats() -> None:
-    """Of another module, whose `type` is Python's."""
-    names: dict[str, Any] = {"__name__": "of_somebody_else"}
+def asking_in(module: str) -> Any:
+    """A function that calls one of a module, which asks for the class of a float."""
+    names: dict[str, Any] = {"__name__": module}
     exec("def doubled(t):\n    return 2 * t if type(t) is float else t", names)
     doubled = names["doubled"]
-    assert not check(lambda x, t: x * doubled(t), X, values=[1.5, 0.25])._traces.tells_floats
+    return lambda x, t: x * doubled(t)
+
+
+def test_who_asks_for_classes_elsewhere_is_given_floats() -> None:
+    """Of a module of Python's, whose `type` is Python's; other modules see what the function sees."""
+    assert not check(asking_in("colorsys"), X, values=[1.5, 0.25])._traces.tells_floats
+    assert check(asking_in("of_somebody_else"), X, values=[1.5, 0.25])._traces.tells_floats
 
 
 @pytest.mark.parametrize("function", [in_decimals, in_whatever_way, in_silence, by_another])

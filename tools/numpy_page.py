@@ -165,8 +165,10 @@ is done twice, that once. An array that shares memory with an argument, and that
 * Arrays of NumPy come back: of `np.memmap`, too, parts of which NumPy gives as `memmap`s.
 * Side effects, such as printing, happen when it is traced. SciPy's functions and others that call `np.asarray` force
   their arguments, if these are known to be in C order; else the function is called as it is. `np.zeros(x.shape)`,
-  `np.arange(x.shape[0])` and their like are lazy where the traced function, or one of its module that it calls, has
-  NumPy as a global of its own; else they ask for the shape, and the trace is good for arrays of this shape.
+  `np.arange(x.shape[0])` and their like are lazy in the traced function and in those that it calls, also of other
+  modules but for those of libraries that are known here, where NumPy, or a function of it, is a global, a variable of
+  a function around them or an attribute of a module; where it is imported within the function, they ask for the shape,
+  and the trace is good for arrays of this shape.
   `np.array([x, y])` and reductions of such lists (`np.max([x, y], axis=0)`, `np.median`, `np.sum`, ...) are lazy there,
   too, where there are no more than 64 elements in a list; else they force these, as `np.maximum.reduce([x, y])` does.
 
@@ -177,6 +179,12 @@ their own in C order. A result that is a slice, a transpose or the like of an ar
 reshapes, parts of a split and diagonals are arrays of their own, and so are several results that are views of one
 array that is computed, and arrays from outside that are returned. Arrays of their own can be written to, also where
 NumPy gives what cannot: diagonals, `np.broadcast_to`, imaginary parts of real numbers.
+
+The memory of a result of 4 MB or more serves a later one when nobody sees it any more (on Linux): a system clears all
+memory that it hands out, which takes longer than much that is computed. It is told to the system as free meanwhile
+(`MADV_FREE`), which takes it when there is need; at most 1 GiB is kept so, and an eighth of what the machine has. Such
+results do not own their memory (`result.base` is what does), so that `result.resize` refuses them. What a function
+gives the first time for arrays of some sizes has memory of its own.
 
 ## Arguments that are written to
 

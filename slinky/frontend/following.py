@@ -24,9 +24,10 @@ from slinky.frontend.arrays import LazyArray
 from slinky.frontend.calling import sized
 from slinky.frontend.given import lazy_arrays, trace_of
 from slinky.frontend.kinds import BUILTINS
-from slinky.frontend.namespaces import Globals, TracedNumpy, called_by, is_meant, names_spoken, rebuilt
+from slinky.frontend.namespaces import TracedNumpy
 from slinky.frontend.nodes import Source
 from slinky.frontend.rearranging import product_of
+from slinky.frontend.seeing import Globals, called_by, is_meant, names_spoken, rebuilt
 from slinky.frontend.sizes import Size
 from slinky.frontend.tables import ALONG, EXACT, TABLE, TOLERANCE, NotUnderstoodError, understood
 from slinky.frontend.tracing import ATTEMPTS, NotFollowed, Trace
@@ -114,7 +115,7 @@ def _seeing_lazy_arrays(function: FunctionType, trace: Trace) -> FunctionType:
             own[name] = _Module(value, replaced)
         elif id(value) in replaced:
             own[name] = replaced[id(value)]
-    return rebuilt(functions, Globals(live, own))[function]
+    return rebuilt(functions, [Globals(live, own)])[function]
 
 
 @functools.lru_cache(maxsize=256)

@@ -32,10 +32,10 @@ from slinky.frontend.fusing import inlined, inlined_in_c
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Traces, in_words
 from slinky.frontend.lowering import Lowered
-from slinky.frontend.namespaces import with_traced_numpy
 from slinky.frontend.nodes import Array, Source
 from slinky.frontend.reading import Reads
 from slinky.frontend.running import OtherFloatsError, at_once, runner, without_arrays
+from slinky.frontend.seeing import with_traced_numpy
 from slinky.frontend.sizes import Length, lengths
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
@@ -362,7 +362,9 @@ class Jit:
 
     def _call_lazily(self, trace: Trace, arguments: Any, keywords: Any) -> Any:
         """What the function gives for lazy arrays."""
-        return with_traced_numpy(self._function, trace)(*arguments, **keywords)
+        reads = self._traces.reads
+        read = () if reads is None else reads.functions
+        return with_traced_numpy(self._function, read, trace)(*arguments, **keywords)
 
     def _warned_of(self, traced: Traced) -> Traced:
         """A new trace; the first time that it cannot be kept, a warning says so."""

@@ -20,9 +20,9 @@ from slinky.frontend.arrays import placed
 from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
-from slinky.frontend.namespaces import may_catch, takes_stand_ins
 from slinky.frontend.reading import Reads
 from slinky.frontend.reals import FLOATS, ToldFloatError
+from slinky.frontend.seeing import may_catch, takes_stand_ins
 from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import MOST_FUNCS, Abandoned, Trace
 from slinky.frontend.trees import is_same_tree, kind_of, leaves_of, loose_kind, with_leaves

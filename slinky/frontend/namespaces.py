@@ -2,8 +2,7 @@
 
 Idea. `np.zeros(x.shape)`, `np.asarray(x)` and `np.max([x, y], axis=0)` never ask a lazy array. So a function is traced
 with globals in which NumPy is a namespace that does: the same functions, but for those that make arrays of sizes, or of
-lazy arrays, and those that make an array of a list before they reduce it. The functions of the same module that it
-calls are taken along. So it goes for what asks for classes (`kinds`), and for functions of `math` (`reals`).
+lazy arrays, and those that make an array of a list before they reduce it. How it comes to see them is in `seeing`.
 
 Invariant: where no size and no lazy array is given, everything is NumPy's own.
 """
@@ -11,10 +10,8 @@ Invariant: where no size and no lazy array is given, everything is NumPy's own.
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Iterable, Iterator
-from itertools import takewhile
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import attrs
@@ -24,11 +21,8 @@ from slinky.errors import TracingError
 from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, converted, filled, lifted
 from slinky.frontend.given import lazy_arrays
-from slinky.frontend.kinds import BUILTINS, is_just_called
 from slinky.frontend.operations import Ramp
-from slinky.frontend.places import instructions_of
-from slinky.frontend.reading import all_code, names_of
-from slinky.frontend.reals import MATH, OF_MATH, known_reals, now
+from slinky.frontend.reals import known_reals, now
 from slinky.frontend.sizes import Size, known
 from slinky.frontend.tracing import Trace
 from slinky.frontend.views import common_shape
@@ -55,6 +49,14 @@ class TracedNumpy(ModuleType):
         if name in _OF_FILES:
             self._trace.reads_anew(f"np.{name}, which reads files,")
         return _OF_LISTS.get(name) or getattr(np, name)
+
+    def in_place_of(self, value: Any) -> Any:
+        """What is seen for something that is known by a name of its own (`from numpy import zeros`); None where that is
+        seen as it is."""
+        if value is np:
+            return self
+        name = _REPLACED.get(id(value))
+        return None if name is None else getattr(self, name)
 
     def zeros(self, shape: Any, dtype: Any = float, *given: Any, **named: Any) -> Any:
         """Zeros: lazy ones where the shape is of sizes."""
@@ -214,6 +216,11 @@ _OF_LISTS = {
 }
 """Reductions by name: NumPy asks no element of a list whether it is lazy."""
 
+_REPLACED = {
+    id(getattr(np, name)): name for name in (*vars(TracedNumpy), *_OF_LISTS) if callable(getattr(np, name, None))
+}
+"""What is put in the place of functions of NumPy's, by their identity."""
+
 
 @attrs.frozen
 class _Broadcast:
@@ -269,131 +276,3 @@ def _has_sizes(shape: Any) -> bool:
 def _shape_of(shape: Any) -> tuple[Any, ...]:
     entries = shape if isinstance(shape, (tuple, list)) else (shape,)
     return tuple(each if type(each) is Size else int(each) for each in entries)
-
-
-def with_traced_numpy(function: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
-    """A function that sees lazy arrays' NumPy, as do the functions of its module that it calls."""
-    if not isinstance(function, FunctionType):
-        return function
-    called = called_by(function)
-    spoken = names_spoken(called)
-    codes = [code for each in called for code in all_code(each.__code__)]
-    asked = spoken & BUILTINS.keys() - function.__globals__.keys()
-    kinds = {name: BUILTINS[name] for name in asked if is_meant(name, called)}
-    live = function.__globals__
-    of_math = {name: _of_math(live[name]) for name in spoken & live.keys() if _of_math(live[name]) is not None}
-    speaks_of_numpy = any(live.get(name) is np for name in spoken)
-    if not (speaks_of_numpy or kinds or of_math) or any(names_of(code).writes for code in codes):
-        return function  # what sets globals must set those that all others see
-    namespace = TracedNumpy.of(trace)
-    of_numpy = {name: namespace for name, value in live.items() if value is np}
-    return rebuilt(called, Globals(live, {**of_numpy, **of_math, **kinds}))[function]
-
-
-_CLASSES = ("float", "type")
-"""Builtins that are classes, of which something else may be asked than to be called."""
-
-
-def is_meant(name: str, functions: Iterable[FunctionType]) -> bool:
-    """Whether functions mean by a builtin's name what it is called for."""
-    codes = (code for each in functions for code in all_code(each.__code__))
-    return name not in _CLASSES or is_just_called(name, codes)
-
-
-def _of_math(value: Any) -> Any:
-    """What a traced function sees for `math`, or for a function of it; None for anything else."""
-    if value is math:
-        return MATH
-    return OF_MATH.get(value) if isinstance(value, BuiltinFunctionType) else None
-
-
-class Globals(dict[str, Any]):
-    """The globals that a traced function sees: some of its own, and for the others what its module has, now."""
-
-    def __init__(self, live: dict[str, Any], own: dict[str, Any]) -> None:
-        super().__init__({**{name: value for name, value in live.items() if name.startswith("__")}, **own})
-        self.live = live
-
-    def __missing__(self, name: str) -> Any:
-        return self.live[name]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self.live[name] = value
-
-
-def may_catch(function: Callable[..., Any], read: Iterable[FunctionType]) -> bool:
-    """Whether a function, or one that is `read` of those that it calls, goes on after errors of any kind."""
-    functions = [function, *read] if isinstance(function, FunctionType) else list(read)
-    return any(_catches(code, ()) for each in functions for code in all_code(each.__code__))
-
-
-def takes_stand_ins(function: Callable[..., Any], read: Iterable[FunctionType]) -> bool:
-    """Whether a function may be given something that stands for a float, with all that is `read` of what it calls. Not
-    where one goes on after errors of others than arithmetic: such may be raised where the float raises none. Nor where
-    one asks for the `type`, and sees Python's, which tells them apart."""
-    seen = called_by(function) if isinstance(function, FunctionType) else []
-    for each in read:
-        codes = list(all_code(each.__code__))
-        asks = each not in seen and any("type" in names_of(code).globals for code in codes)
-        if asks or any(map(_catches, codes)):
-            return False
-    return True
-
-
-_OF_ARITHMETIC = frozenset(["ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError"])
-_NAMING = ("BUILD_TUPLE", "LOAD_GLOBAL", "LOAD_NAME")
-
-
-def _catches(code: CodeType, others: Iterable[str] = _OF_ARITHMETIC) -> bool:
-    """Whether code catches errors but for those `others`."""
-    names = names_of(code)
-    if "suppress" in names.globals or "suppress" in names.attributes:
-        return True
-    done = [each for each in instructions_of(code) if each.opname != "CACHE"]
-    for k, each in enumerate(done):
-        if each.opname == "PUSH_EXC_INFO" and done[k + 1].opname == "POP_TOP":
-            return True  # whatever it is
-        if each.opname in ("CHECK_EXC_MATCH", "CHECK_EG_MATCH"):
-            named = list(takewhile(lambda i: i.opname in _NAMING, reversed(done[:k])))
-            if not named or {i.argval for i in named if i.opname != "BUILD_TUPLE"}.difference(others):
-                return True
-    return False
-
-
-def called_by(function: FunctionType) -> list[FunctionType]:
-    """A function, and those of its module that it calls by name, and so on."""
-    found = {function: None}
-    waiting = [function]
-    while waiting:
-        for name in sorted(_globals_of(waiting.pop())):
-            value = function.__globals__.get(name)
-            if isinstance(value, FunctionType) and value.__globals__ is function.__globals__ and value not in found:
-                found[value] = None
-                waiting.append(value)
-    return list(found)
-
-
-def names_spoken(functions: Iterable[FunctionType]) -> frozenset[str]:
-    """The globals that functions speak of."""
-    return frozenset(name for each in functions for name in _globals_of(each))
-
-
-def _globals_of(function: FunctionType) -> set[str]:
-    return {name for code in all_code(function.__code__) for name in names_of(code).globals}
-
-
-def rebuilt(functions: Iterable[FunctionType], names: Globals) -> dict[FunctionType, FunctionType]:
-    """Functions of one module with other globals, by which they also see each other."""
-    found = {each: _rebuilt(each, names) for each in functions}
-    for name, value in names.live.items():
-        if isinstance(value, FunctionType) and value in found:
-            dict.__setitem__(names, name, found[value])
-    return found
-
-
-def _rebuilt(function: FunctionType, names: Globals) -> FunctionType:
-    """A function with other globals."""
-    new = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
-    new.__kwdefaults__ = function.__kwdefaults__
-    new.__dict__.update(function.__dict__)
-    return new

@@ -447,6 +447,13 @@ def known_reals(tree: Any) -> Any:
     return tree
 
 
+def has_reals(tree: Any) -> bool:
+    """Whether a float that stands for one is among arguments."""
+    if isinstance(tree, (tuple, list)):
+        return any(map(has_reals, tree))
+    return any(map(has_reals, tree.values())) if isinstance(tree, dict) else type(tree) is Real
+
+
 def now(value: Any) -> Any:
     """A float in the call that is traced, of which nothing is noted: for what does not shape the trace."""
     return value.value if type(value) is Told else _value(value)

@@ -1,0 +1,260 @@
+"""What functions see in the place of NumPy while they are traced: the traced one, and those that it calls.
+
+Idea. A function is called with globals in which NumPy is the namespace of lazy arrays (`namespaces`), and builtins that
+ask for classes, and `math`, know what stands for something (`kinds`, `reals`). What it calls is to see the same,
+wherever it stands: each function that was read of it is made anew, and is what the others come to by its name, as an
+attribute of a module, in a closure, or where `sl.jit` made something of it.
+
+Invariant: nothing that people's modules hold is changed; where a function sets globals, it is called as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import takewhile
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+from slinky.frontend.given import lazy_arrays
+from slinky.frontend.kinds import BUILTINS, is_just_called
+from slinky.frontend.namespaces import TracedNumpy
+from slinky.frontend.places import instructions_of
+from slinky.frontend.reading import all_code, is_trusted, names_of
+from slinky.frontend.reals import MATH, OF_MATH, has_reals
+from slinky.frontend.tracing import Trace
+
+
+def with_traced_numpy(function: Callable[..., Any], read: Iterable[FunctionType], trace: Trace) -> Callable[..., Any]:
+    """A function that sees lazy arrays' NumPy, as do those that it calls, of which it was `read`."""
+    if not isinstance(function, FunctionType):
+        return function
+    together = seeing_together(function, read)
+    if not together:
+        return function
+    namespace = TracedNumpy.of(trace)
+    return rebuilt(together, [_seen_globals(functions, namespace) for functions in _by_module(together)])[function]
+
+
+def _by_module(functions: Iterable[FunctionType]) -> list[list[FunctionType]]:
+    found: dict[int, list[FunctionType]] = {}
+    for each in functions:
+        found.setdefault(id(each.__globals__), []).append(each)
+    return list(found.values())
+
+
+def seeing_together(function: FunctionType, read: Iterable[FunctionType]) -> list[FunctionType]:
+    """The functions that are to see what is put in the place of NumPy: one, and those that it calls, in whatever module
+    of people's own; none if it sets globals, which must be those that all others see."""
+    own = called_by(function)
+    if any(map(_writes, own)):
+        return []
+    others = [each for each in read if each not in own and _is_of_people(each) and not _writes(each)]
+    return own + others[:MOST_FOLLOWED]
+
+
+MOST_FOLLOWED = 256
+"""How many functions of other modules see it: more are those of a library."""
+
+
+def _writes(function: FunctionType) -> bool:
+    return any(names_of(code).writes for code in all_code(function.__code__))
+
+
+def _is_of_people(function: FunctionType) -> bool:
+    """Whether a function is of a module that is neither Python's nor trusted to hand over to lazy arrays."""
+    return _is_people_s(str(function.__globals__.get("__name__", "")))
+
+
+def _is_people_s(module: str) -> bool:
+    return module.partition(".")[0] not in sys.stdlib_module_names and not is_trusted(module)
+
+
+def _seen_globals(functions: Sequence[FunctionType], namespace: TracedNumpy) -> Globals:
+    """What functions of one module see in the place of NumPy, of `math`, and of builtins."""
+    live = functions[0].__globals__
+    asked = names_spoken(functions) & BUILTINS.keys() - live.keys()
+    own: dict[str, Any] = {name: BUILTINS[name] for name in asked if is_meant(name, functions)}
+    return Globals(live, own, namespace)
+
+
+_CLASSES = ("float", "type")
+"""Builtins that are classes, of which something else may be asked than to be called."""
+
+
+def is_meant(name: str, functions: Iterable[FunctionType]) -> bool:
+    """Whether functions mean by a builtin's name what it is called for."""
+    codes = (code for each in functions for code in all_code(each.__code__))
+    return name not in _CLASSES or is_just_called(name, codes)
+
+
+def _of_math(value: Any) -> Any:
+    """What a traced function sees for `math`, or for a function of it; None for anything else."""
+    if value is math:
+        return MATH
+    return OF_MATH.get(value) if isinstance(value, BuiltinFunctionType) else None
+
+
+class Globals(dict[str, Any]):
+    """The globals that a traced function sees: some of its own, and for the others what its module has, now."""
+
+    def __init__(self, live: dict[str, Any], own: dict[str, Any], namespace: TracedNumpy | None = None) -> None:
+        super().__init__({**{name: value for name, value in live.items() if name.startswith("__")}, **own})
+        self.live = live
+        self.own = frozenset(own)
+        self.namespace = namespace
+        """The NumPy that is seen, also in modules that are."""
+
+    def __missing__(self, name: str) -> Any:
+        return self.live[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.live[name] = value
+
+
+def may_catch(function: Callable[..., Any], read: Iterable[FunctionType]) -> bool:
+    """Whether a function, or one that is `read` of those that it calls, goes on after errors of any kind."""
+    functions = [function, *read] if isinstance(function, FunctionType) else list(read)
+    return any(_catches(code, ()) for each in functions for code in all_code(each.__code__))
+
+
+def takes_stand_ins(function: Callable[..., Any], read: Iterable[FunctionType]) -> bool:
+    """Whether a function may be given something that stands for a float, with all that is `read` of what it calls. Not
+    where one goes on after errors of others than arithmetic: such may be raised where the float raises none. Nor where
+    one asks for the `type`, and sees Python's, which tells them apart."""
+    read = list(read)
+    seen = _by_module(seeing_together(function, read)) if isinstance(function, FunctionType) else []
+    knowing = {each for functions in seen if is_meant("type", functions) for each in functions}
+    for each in read:
+        codes = list(all_code(each.__code__))
+        asks = each not in knowing and any("type" in names_of(code).globals for code in codes)
+        if asks or any(map(_catches, codes)):
+            return False
+    return True
+
+
+_OF_ARITHMETIC = frozenset(["ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError"])
+_NAMING = ("BUILD_TUPLE", "LOAD_GLOBAL", "LOAD_NAME")
+
+
+def _catches(code: CodeType, others: Iterable[str] = _OF_ARITHMETIC) -> bool:
+    """Whether code catches errors but for those `others`."""
+    names = names_of(code)
+    if "suppress" in names.globals or "suppress" in names.attributes:
+        return True
+    done = [each for each in instructions_of(code) if each.opname != "CACHE"]
+    for k, each in enumerate(done):
+        if each.opname == "PUSH_EXC_INFO" and done[k + 1].opname == "POP_TOP":
+            return True  # whatever it is
+        if each.opname in ("CHECK_EXC_MATCH", "CHECK_EG_MATCH"):
+            named = list(takewhile(lambda i: i.opname in _NAMING, reversed(done[:k])))
+            if not named or {i.argval for i in named if i.opname != "BUILD_TUPLE"}.difference(others):
+                return True
+    return False
+
+
+def called_by(function: FunctionType) -> list[FunctionType]:
+    """A function, and those of its module that it calls by name, and so on."""
+    found = {function: None}
+    waiting = [function]
+    while waiting:
+        for name in sorted(_globals_of(waiting.pop())):
+            value = function.__globals__.get(name)
+            if isinstance(value, FunctionType) and value.__globals__ is function.__globals__ and value not in found:
+                found[value] = None
+                waiting.append(value)
+    return list(found)
+
+
+def names_spoken(functions: Iterable[FunctionType]) -> frozenset[str]:
+    """The globals that functions speak of."""
+    return frozenset(name for each in functions for name in _globals_of(each))
+
+
+def _globals_of(function: FunctionType) -> set[str]:
+    return {name for code in all_code(function.__code__) for name in names_of(code).globals}
+
+
+def rebuilt(functions: Collection[FunctionType], seen: Sequence[Globals]) -> dict[FunctionType, FunctionType]:
+    """Functions with other globals, each with those of its module, by which they also see each other: by their names,
+    as attributes of modules, and in closures."""
+    by_module = {id(names.live): names for names in seen}
+    found = {each: _with_own_cells(each, by_module[id(each.__globals__)]) for each in functions}
+    looking = {id(names.live): _Looking(found, names.namespace) for names in seen}
+    for each, new in found.items():
+        look = looking[id(each.__globals__)]
+        for cell, own in zip(new.__closure__ or (), each.__closure__ or (), strict=True):
+            with contextlib.suppress(ValueError):  # it has no value yet
+                cell.cell_contents = look.at(own.cell_contents)
+        vars(new).update({name: look.at(value) for name, value in vars(each).items()})
+    for names in seen:
+        look = looking[id(names.live)]
+        own_functions = [each for each in functions if each.__globals__ is names.live]
+        for name in names_spoken(own_functions) & names.live.keys() - names.own:
+            value = names.live[name]
+            if (other := look.at(value)) is not value:
+                dict.__setitem__(names, name, other)
+    return found
+
+
+def _with_own_cells(function: FunctionType, names: Globals) -> FunctionType:
+    """A function with other globals, and other variables that it has of functions around it: none that it sets, or that
+    others set, for it is not traced then."""
+    closure = None if function.__closure__ is None else tuple(CellType() for _ in function.__closure__)
+    new = FunctionType(function.__code__, names, function.__name__, function.__defaults__, closure)
+    new.__kwdefaults__ = function.__kwdefaults__
+    return new
+
+
+class _Looking:
+    """How functions see what they come to: `found` has the functions that are others, `namespace` their NumPy, if there
+    is one."""
+
+    def __init__(self, found: dict[FunctionType, FunctionType], namespace: TracedNumpy | None) -> None:
+        self._found = found
+        self._namespace = namespace
+        self._modules: dict[int, ModuleType] = {}
+
+    def at(self, value: Any) -> Any:
+        """What is seen for a value: itself, but for functions, and for NumPy and what has such inside."""
+        if isinstance(value, FunctionType):
+            return self._found.get(value, value)
+        if self._namespace is None:
+            return value
+        if isinstance(value, ModuleType) and _is_people_s(value.__name__):
+            return self._modules.setdefault(id(value), _SeenModule(value, self.at))
+        inner = getattr(value, "__slinky_function__", None)
+        if isinstance(inner, FunctionType) and inner in self._found:
+            return _SeenJit(value, self._found[inner])
+        seen = _of_math(value) or self._namespace.in_place_of(value)
+        return value if seen is None else seen
+
+
+class _SeenJit:
+    """What `sl.jit` made of a function that a traced one calls: a part of its trace, if it is given part of it."""
+
+    def __init__(self, jit: Any, function: FunctionType) -> None:
+        self._jit = jit
+        self._function = function
+
+    def __call__(self, /, *given: Any, **named: Any) -> Any:
+        is_part = lazy_arrays((given, named)) or has_reals((given, named))
+        return self._function(*given, **named) if is_part else self._jit(*given, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._jit, name)
+
+
+class _SeenModule(ModuleType):
+    """A module of people's own, as functions see it that are traced: what is in it they see `at` their own look."""
+
+    def __init__(self, module: ModuleType, at: Callable[[Any], Any]) -> None:
+        super().__init__(module.__name__, module.__doc__)
+        vars(self).update({name: value for name, value in vars(module).items() if name.startswith("__")})
+        self.__slinky_seen__ = module, at
+
+    def __getattr__(self, name: str) -> Any:
+        module, at = vars(self)["__slinky_seen__"]
+        return at(getattr(module, name))
