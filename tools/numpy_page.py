@@ -44,8 +44,9 @@ Funcs are called like the variables that hold what they make, where there are su
 `sharpen.explain(photo)` says what became of the function: its operations, what runs whole, what the trace is good for
 and which lines asked, what stands against keeping it, and the schedule. `smallest` is the number of bytes below which
 the function is called as it is; without it, that is where NumPy is predicted to be about as fast: where all that it
-makes on the way stays in the caches, or where the schedule saves less than a fifth of the time. Small arrays of which
-it makes large ones, such as one for all pairs, run by pieces, too. Kernels
+makes on the way stays in the caches, or where the schedule saves less than a fifth of the time; but where loops in C
+are predicted to save as much, it runs by pieces, moves to C, and is left to NumPy again only if there is no C for it.
+Small arrays of which it makes large ones, such as one for all pairs, run by pieces, too. Kernels
 of yours (`@sl.stencil`) and the filters of `sl.ndimage` take part like NumPy's functions.
 
 ## Lazy arrays

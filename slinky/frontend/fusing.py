@@ -26,6 +26,7 @@ from slinky.frontend.sizes import are_same, expr_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import through
 from slinky.graph.terms import Known, applied
+from slinky.ir.operations import FloatScalar
 from slinky.symbolic.expressions import Expr
 
 if TYPE_CHECKING:
@@ -180,13 +181,25 @@ def is_arithmetic(node: Node) -> bool:
         return False
     if not node.operands or not node.results[0].shape or operation.keywords or any(v.is_woven for v in node.operands):
         return False
-    if operation.function is np.where:  # its dtype may depend on the values of Python's integers
-        return node.operands[0].dtype == np.bool_ and all(isinstance(a, Operand) for a in operation.arguments)
+    if operation.function is np.where:
+        condition, *others = operation.arguments
+        is_of_truth = isinstance(condition, Operand) and node.operands[condition.number].dtype == np.bool_
+        return is_of_truth and all(_is_number(a) and _fits(a, node.results[0].dtype) for a in others)
     if operation.function is as_it_is or operation.function is np.clip:
         return all(_is_number(a) or a is None for a in operation.arguments)
     if not isinstance(operation.function, np.ufunc) or operation.function.signature is not None:
         return False
     return all(map(_is_number, operation.arguments))
+
+
+def _fits(argument: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether an argument of `where` is one of a dtype, or a number that is: integers of Python's that are too large
+    are cut, others warn, and lengths may do either."""
+    if type(argument) is int and dtype.kind in "iu":
+        return bool(np.iinfo(dtype).min <= argument <= np.iinfo(dtype).max)
+    if type(argument) in (int, complex) and dtype.kind in "fc":
+        return bool(abs(argument) <= float(np.finfo(dtype).max) or not np.isfinite(argument))
+    return not isinstance(argument, Extent)
 
 
 def _is_number(argument: Any) -> bool:
@@ -212,6 +225,8 @@ def term_of(node: Node, lowering: Lowering, places: Sequence[Expr], chosen: Coll
         function: Callable[..., Any] = operation.function
         if function is as_it_is:
             return given[0].astype(dtype)
+        if function is np.where:
+            given = [given[0], *(_of_dtype(each, dtype) for each in given[1:])]
         found = applied(function, given) if isinstance(function, np.ufunc) else function(*given)  # sizes know no ufuncs
         return found if found.dtype == dtype else found.astype(dtype)
 
@@ -225,6 +240,13 @@ def term_of(node: Node, lowering: Lowering, places: Sequence[Expr], chosen: Coll
         return known[source, own]
 
     return term(node, tuple(places))
+
+
+def _of_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A number of a dtype, to which NumPy's `where` converts it: what it chooses by itself may depend on the value."""
+    if isinstance(value, FloatScalar):
+        return Known(value, dtype)
+    return dtype.type(value) if isinstance(value, (np.generic, int, complex)) else value
 
 
 def _takes_numbers(node: Node) -> bool:

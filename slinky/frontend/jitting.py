@@ -49,7 +49,7 @@ from slinky.frontend.tracing import (
 )
 from slinky.frontend.trees import exact_kind, leaves_of, loose_kind, with_leaves
 from slinky.frontend.trials import Trial
-from slinky.frontend.worth import is_worth_while
+from slinky.frontend.worth import estimate
 from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import has_loops
@@ -291,14 +291,24 @@ class Jit:
         workers = self._options.get("workers")
         return runner(traced, run, shapes, scalars, plan.floats, of, workers, chooses=self._chooses)
 
-    def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> bool:
-        """Whether a schedule is enough faster than the function itself, on the machine that it is made for."""
+    def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> tuple[bool, bool]:
+        """Whether a schedule is enough faster than the function itself, on the machine that it is made for: by NumPy's
+        loops, and if not, by loops in C when it has moved there."""
         from slinky.sched.machines import this_machine
         from slinky.sched.measured_functions import element_seconds, usual_seconds
 
+        if not self._chooses:
+            return True, False
         given = self._options.get("machine")
         seconds_of = element_seconds if given is None else usual_seconds
-        return is_worth_while(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
+        found = estimate(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
+        if found is None or found.is_faster:
+            return found is not None, False
+        return False, self._may_move() and found.is_faster_in_c
+
+    def _may_move(self) -> bool:
+        """Whether schedules may move to C by themselves."""
+        return self._moves and self._loaded is None and may_move()
 
     def _plan(self, traced: Traced) -> Lowered:
         """The pipeline of a trace."""
@@ -335,10 +345,11 @@ class Jit:
                 traced.scheduled[key] = found
                 return found
         scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
-        if self._chooses and not self._is_worth_while(scheduled, traced, of):
+        is_faster, is_faster_in_c = self._is_worth_while(scheduled, traced, of)
+        if not (is_faster or is_faster_in_c):
             found = None
-        elif self._moves and self._loaded is None and may_move():
-            found = self._moving(traced, key, scheduled)
+        elif self._may_move():
+            found = self._moving(traced, key, scheduled, stays=is_faster)
         else:
             found = scheduled.compile(backend="python" if self._loaded is not None else self._backend)
         if len(traced.scheduled) > KEPT_TRACES:
@@ -348,17 +359,19 @@ class Jit:
         traced.asked[key] = asked(plan.pipeline, [*arrays, *outputs], scalars, None if found is None else scheduled)
         return found
 
-    def _moving(self, traced: Traced, key: Hashable, scheduled: Pipeline) -> Move:
-        """What runs a schedule by its Python plan, and by its native one when that is there."""
+    def _moving(self, traced: Traced, key: Hashable, scheduled: Pipeline, *, stays: bool) -> Move:
+        """What runs a schedule by its Python plan, and by its native one when that is there. Where there will be none,
+        it `stays` with the former, or the function is called as it is."""
         own, of = weakref.ref(self), weakref.ref(traced)
 
         def settle(plan: Runs) -> None:
             jit, trace = own(), of()
             if jit is not None and trace is not None:
-                trace.scheduled[key] = plan
+                trace.scheduled[key] = plan if stays or plan is not move.python_plan else None
                 jit._ready.clear()  # they enter what chooses
 
-        return Move(scheduled, self._function.__name__, settle)
+        move = Move(scheduled, self._function.__name__, settle)
+        return move
 
     def _call_lazily(self, trace: Trace, arguments: Any, keywords: Any) -> Any:
         """What the function gives for lazy arrays."""
@@ -504,7 +517,9 @@ class Jit:
                 return exported_in_words(exported)
         key = tuple(array.shape for array in (*arrays, *empty))
         scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
-        is_used = not self._chooses or self._is_worth_while(scheduled, traced, lengths(values))
+        is_used = any(self._is_worth_while(scheduled, traced, lengths(values)))
+        if key in traced.scheduled:  # it is known whether there is C for it
+            is_used = traced.scheduled[key] is not None
         return schedule_in_words(scheduled, traced.scheduled.get(key), is_used=is_used)
 
     @staticmethod

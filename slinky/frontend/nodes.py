@@ -159,10 +159,10 @@ class Operation:
 
 
 class Node:
-    """An operation with its operands and results. `line` says where in the function it stands; `in_c_order`, whether
-    NumPy is known to have its results in C order."""
+    """An operation with its operands and results. `line` says where in the function it stands; `has_variable`, whether
+    its result goes to a variable; `in_c_order`, whether NumPy is known to have its results in C order."""
 
-    __slots__ = ("in_c_order", "line", "name", "operands", "operation", "results")
+    __slots__ = ("has_variable", "in_c_order", "line", "name", "operands", "operation", "results")
 
     def __init__(
         self,
@@ -174,6 +174,7 @@ class Node:
         self.operation = operation
         self.operands = tuple(operands)
         self.name = operation.name
+        self.has_variable = False
         self.line = line
         self.in_c_order = (
             operation.in_c_order
@@ -191,7 +192,7 @@ class Node:
         """The same with other operands, and what else is given."""
         results = [(shape_of(r.shape), r.dtype, r.scalar) for r in self.results]
         found = Node(operation or self.operation, operands, results, self.line)
-        found.name, found.in_c_order = self.name, self.in_c_order
+        found.name, found.has_variable, found.in_c_order = self.name, self.has_variable, self.in_c_order
         return found
 
     def be_source(self, array: Array) -> None:

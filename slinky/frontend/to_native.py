@@ -61,7 +61,7 @@ class Move:
         self._pipeline = pipeline
         self._title = title
         self._settle = settle
-        self._plan: Runs = pipeline.compile()
+        self.python_plan: Runs = pipeline.compile()
         self._progress = _progress.setdefault(pipeline, _Progress())
         self._settled: Runs | None = None
 
@@ -71,7 +71,7 @@ class Move:
         if progress.job is not None:
             return self._found().enter(arrays, scalars)
         began = perf_counter()
-        result = self._plan.enter(arrays, scalars)
+        result = self.python_plan.enter(arrays, scalars)
         progress.spent += perf_counter() - began
         if progress.spent >= PATIENCE:
             self.begin()
@@ -107,11 +107,11 @@ class Move:
         if self._settled is not None:
             return self._settled
         if job is None or not job.is_done:
-            return self._plan
+            return self.python_plan
         if job.is_lost:  # this is a forked child, in which nobody compiles it
             self._progress.job = None
-            return self._plan
-        self._settled = found = job.result or self._plan
+            return self.python_plan
+        self._settled = found = job.result or self.python_plan
         self._settle(found)
         error, job.error = job.error, None
         if error is not None:

@@ -192,10 +192,11 @@ class Trace:
         which, name = found
         before = self._assigned.get(which)
         if before is not None:
-            before.name = before.operation.name
+            before.name, before.has_variable = before.operation.name, False
         if is_telling(name):
             node.name = name
-            self._assigned[which] = node
+        node.has_variable = True
+        self._assigned[which] = node
 
     def forced(self, what: str) -> None:
         """A value is asked for, so that the trace is good for this call only."""

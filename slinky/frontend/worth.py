@@ -18,11 +18,16 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+import attrs
+
 from slinky.errors import OperationError
+from slinky.frontend.fusing import is_arithmetic
 from slinky.frontend.nodes import Node, Shape, Source, View
 from slinky.frontend.operations import Along, Around, Assembled, Contraction, Pointwise
 from slinky.frontend.sizes import Length, expr_of
 from slinky.pipeline import Pipeline
+from slinky.runtime.pages import LEAST_BYTES
+from slinky.sched.measured_functions import FUNCTIONS
 
 SecondsOf = Callable[[str, Any], float]
 """What a function of this name takes for an element of a type, beside the time that goes into memory."""
@@ -45,14 +50,44 @@ _REDUCED_SECONDS = {
 _PRODUCT_SECONDS = 1e-11
 """What a library of products of matrices takes to multiply two numbers and to add the result, on a few cores."""
 
+_TURNED_SECONDS = 1.5e-9
+"""What it takes to read an element of an array whose axes are in another order, by strips."""
+
 _TEMPORARIES = {"var": 4, "std": 4}
 """How often reductions write or read arrays of their own, of the size of what they are given."""
 
 
-def is_worth_while(
+@attrs.frozen(kw_only=True)
+class Estimate:
+    """What a trace takes, as it is predicted: operation after operation on whole arrays, by its schedule, and in C."""
+
+    on_the_way: int
+    """The bytes of all arrays that are computed."""
+    held: int
+    """How many of these the caches hold."""
+    least: float
+    """The seconds that NumPy takes, by what its operations read and write."""
+    most: float
+    """The same by the model of callbacks."""
+    scheduled: float
+    in_c: float
+    """Where C does what it does to the bits that NumPy gives, and NumPy the rest."""
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether a schedule is enough faster than NumPy by NumPy's loops."""
+        return self.on_the_way > self.held and math.sqrt(self.least * self.most) >= LEAST_GAIN * self.scheduled
+
+    @property
+    def is_faster_in_c(self) -> bool:
+        """The same of loops in C."""
+        return self.least >= LEAST_GAIN * self.in_c
+
+
+def estimate(
     scheduled: Pipeline, nodes: Sequence[Node], of: Callable[[Length], int], machine: Any, seconds_of: SecondsOf
-) -> bool:
-    """Whether a schedule is enough faster than the operations of a graph one after the other.
+) -> Estimate | None:
+    """What a graph takes; None where nothing is known of its schedule.
 
     `seconds_of` says what functions of elements take on the machine.
     """
@@ -61,27 +96,87 @@ def is_worth_while(
     try:
         explanation = explain(scheduled)
     except OperationError:
-        return False
+        return None
     made = [node for node in nodes if not isinstance(node.operation, Source)]
     on_the_way = sum(_bytes(r.shape, r.dtype, of) for node in made for r in node.results)
-    if on_the_way <= machine.most_live:
-        return False
-    seconds = more = 0.0
+    seconds = more = in_c = turned = 0.0
     for view in _rolled(made):
         moved = 2 * _bytes(view.shape, view.dtype, of)
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
     for node in made:
         if type(node.operation) is Around:
             continue
-        if (each := _element_seconds(node, seconds_of)) > 0.0:
-            more += each * _elements(node, of)
-        more += _PRODUCT_SECONDS * _products(node, of)
+        beside = _element_seconds(node, seconds_of) * _elements(node, of) + _PRODUCT_SECONDS * _products(node, of)
+        written = sum(_bytes(result.shape, result.dtype, of) for result in node.results)
         moved = sum(_bytes(view.shape, view.dtype, of) for view in node.operands)
-        moved *= 1 + _TEMPORARIES.get(getattr(node.operation, "name", ""), 0)
-        moved += sum(_bytes(result.shape, result.dtype, of) for result in node.results)
+        moved = moved * (1 + _TEMPORARIES.get(getattr(node.operation, "name", ""), 0)) + written
+        more += beside
+        turned += _TURNED_SECONDS * _turned(node, of)
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
-    most = max(seconds, explanation.unscheduled_seconds)
-    return bool(math.sqrt((seconds + more) * (most + more)) >= LEAST_GAIN * (explanation.seconds + more))
+        seconds += 0.0 if _is_in_place(node) else _cleared(node, of) / machine.clearing_bandwidth
+        in_c += written / machine.near_bandwidth if _is_exact_in_c(node) else beside + moved / machine.near_bandwidth
+    ends = _ends(nodes, of)
+    return Estimate(
+        on_the_way=on_the_way,
+        held=machine.most_live,
+        least=seconds + more,
+        most=max(seconds, explanation.unscheduled_seconds) + more,
+        scheduled=explanation.seconds + more + turned,
+        in_c=in_c + ends / machine.bandwidth(ends) + turned,
+    )
+
+
+def _ends(nodes: Sequence[Node], of: Callable[[Length], int]) -> int:
+    """The bytes of what comes in, and of what nothing reads."""
+    read = {view.result for node in nodes for view in node.operands}
+    return sum(
+        _bytes(result.shape, result.dtype, of)
+        for node in nodes
+        for result in node.results
+        if isinstance(node.operation, Source) or result not in read
+    )
+
+
+def _cleared(node: Node, of: Callable[[Length], int]) -> int:
+    """The bytes of new arrays that are so large that NumPy has memory for them that the system has just cleared."""
+    sizes = [_bytes(result.shape, result.dtype, of) for result in node.results]
+    return sum(size for size in sizes if size >= LEAST_BYTES)
+
+
+def _is_in_place(node: Node) -> bool:
+    """Whether NumPy writes the result of an operator over an operand that nobody has a name for."""
+    (result, *others) = node.results
+    return not others and any(
+        view.is_whole
+        and view.dtype == result.dtype
+        and len(view.shape) == len(result.shape)
+        and not view.result.node.has_variable
+        and isinstance(view.result.node.operation, Pointwise)
+        for view in node.operands
+    )
+
+
+def _turned(node: Node, of: Callable[[Length], int]) -> int:
+    """How many elements of operands whose axes are all in another order: NumPy goes through them as they lie, and its
+    result lies like them; in pieces, results lie in the order of their axes."""
+    if not isinstance(node.operation, Pointwise):
+        return 0
+    views = [view for view in node.operands if len(view.shape) > 1]
+    if not all(view.result.node.in_c_order and _is_turned(view) for view in views):
+        return 0
+    return sum(math.prod(map(of, view.shape)) for view in views)
+
+
+def _is_turned(view: View) -> bool:
+    axes = [i.axis for i in view.index if i.axis is not None]
+    return axes != sorted(axes)
+
+
+def _is_exact_in_c(node: Node) -> bool:
+    """Whether C is likely to compute an operation to the bits that NumPy gives."""
+    if isinstance(node.operation, Pointwise):
+        return is_arithmetic(node) and node.operation.name not in FUNCTIONS
+    return isinstance(node.operation, (Around, Assembled))
 
 
 def _rolled(nodes: Sequence[Node]) -> list[View]:

@@ -42,6 +42,7 @@ class Machine:
       one process: the rest may be others'.
     * `near_bandwidth`, `shared_bandwidth`, `memory_bandwidth`: bytes a second of one core, where the data lies in its
       own cache, in the last level, and in memory.
+    * `clearing_bandwidth`: bytes a second of new memory that the system clears, beside what it takes to write to it.
     * `call_seconds`: what a call of a callback costs that computes next to nothing: a few NumPy calls.
     * `cores`: how many there are; `product_threads`: on how many NumPy multiplies matrices.
     * `first_bytes`: what the first level of cache holds; `loop_bandwidth`: bytes a second that loops in C read and
@@ -56,6 +57,7 @@ class Machine:
     near_bandwidth: float = attrs.field(default=2e10, validator=_require_positive)
     shared_bandwidth: float = attrs.field(default=1e10, validator=_require_positive)
     memory_bandwidth: float = attrs.field(default=5e9, validator=_require_positive)
+    clearing_bandwidth: float = attrs.field(default=1e10, validator=_require_positive)
     call_seconds: float = attrs.field(default=1e-5, validator=_require_positive)
     cores: int = attrs.field(default=2, validator=_require_positive)
     product_threads: int = attrs.field(default=1, validator=_require_positive)
@@ -159,7 +161,7 @@ _FIELDS = {
 """What is kept under which name."""
 
 
-_MEASURED = 4
+_MEASURED = 5
 """How it is measured: what was kept by another version of this is measured again."""
 
 
@@ -202,6 +204,7 @@ def measure() -> Machine:
         near_bandwidth=rounded(found[sizes[0]]),
         shared_bandwidth=rounded(found[middle]),
         memory_bandwidth=rounded(found[sizes[-1]]),
+        clearing_bandwidth=rounded(max(_clearing() for _ in range(_ROUNDS))),
         call_seconds=rounded(_NUMPY_CALLS * min(_seconds_of_a_call() for _ in range(_ROUNDS))),
         cores=os.cpu_count() or 1,
     )
@@ -279,6 +282,22 @@ def _bandwidth(size: int, arrays: Sequence[np.ndarray[Any, Any]]) -> float:
             np.add(a, b, out=c)
 
     return 12 * n * repeats / least_seconds(run, 5 if size <= 1 << 25 else 1)
+
+
+_CLEARED = 1 << 26
+"""So many bytes have new memory each time: the C library keeps less than that for later."""
+
+
+def _clearing() -> float:
+    """Bytes a second of new memory that the system clears: what the first writing takes longer than the second."""
+    clock = _clock()
+    memory = np.empty(_CLEARED, np.uint8)
+    times = [clock()]
+    for value in (1, 2):
+        memory.fill(value)
+        times.append(clock())
+    first, second = times[1] - times[0], times[2] - times[1]
+    return _CLEARED / max(first - second, first / 100, 1e-9)
 
 
 def _seconds_of_a_call() -> float:

@@ -1,0 +1,185 @@
+"""Whether a function is left to NumPy: by NumPy's loops, and where it moves to C."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pytest
+from c_programs import needs_compiler
+
+import slinky as sl
+from slinky.errors import CompilationFailedWarning
+from slinky.frontend import jitting, to_native
+from slinky.frontend.tracing import Plans
+from slinky.frontend.worth import Estimate
+from slinky.sched import machines
+
+Array = np.ndarray[Any, Any]
+SECONDS = 120
+MACHINE = sl.Machine(near_bandwidth=9e10, shared_bandwidth=9e10, memory_bandwidth=4e10)
+"""One whose memory is hardly slower than its caches: NumPy is as fast on whole arrays."""
+
+
+@pytest.fixture
+def _moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLINKY_NATIVE", "1")
+    monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(to_native, "PATIENCE", 0.0)
+    monkeypatch.setattr(jitting, "PLANS", Plans())
+    monkeypatch.setattr(to_native, "_progress", WeakKeyDictionary())
+
+
+def stencil(x: Array) -> Array:
+    """Arithmetic alone, which C does to the bit."""
+    return np.asarray((x[:-2] + x[1:-1] + x[2:])[:, 1:] * 0.25 - x[1:-1, :-1])
+
+
+def curves(x: Array) -> Array:
+    """Nothing that C does to the bit."""
+    return np.asarray(np.sin(x))
+
+
+def jit(function: Any, **options: Any) -> Any:
+    return sl.jit(workers=1, machine=MACHINE, **options)(function)
+
+
+def is_as_it_is(function: Any, *given: Any) -> bool:
+    return "called as it is" in function.explain(*given)
+
+
+X = np.random.default_rng(0).random((300, 400))
+
+
+@needs_compiler
+@pytest.mark.usefixtures("_moves")
+def test_what_is_faster_in_c_moves_there() -> None:
+    function = jit(stencil)
+    for _ in range(2):
+        np.testing.assert_array_equal(function(X), stencil(X), strict=True)
+    assert function.wait_native(SECONDS)
+    assert "runs in C" in function.explain(X)
+    assert not is_as_it_is(function, X)
+    np.testing.assert_array_equal(function(X), stencil(X), strict=True)
+
+
+@pytest.mark.usefixtures("_moves")
+def test_what_does_not_move_is_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_as_it_is(jit(stencil, native=False), X)
+    assert not is_as_it_is(jit(stencil), X)
+    assert is_as_it_is(jit(curves), X)
+    monkeypatch.setenv("SLINKY_NATIVE", "0")
+    assert is_as_it_is(jit(stencil), X)
+
+
+@pytest.mark.usefixtures("_moves")
+@pytest.mark.parametrize("how", ["no compiler", "nothing in C", "a compiler that fails"])
+def test_where_there_is_no_c_for_it_it_is_left_to_numpy_again(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if how == "no compiler":
+        monkeypatch.setattr("slinky.native.plans.compiler", lambda: None)
+    elif how == "nothing in C":
+        monkeypatch.setattr("slinky.native.plans.is_exact", lambda formula: False)
+    else:
+        path = tmp_path / "cc.sh"
+        path.write_text('#!/bin/sh\nif [ "$1" = --version ]; then echo cc; exit 0; fi\necho no >&2; exit 1\n')
+        path.chmod(0o755)
+        monkeypatch.setenv("CC", str(path))
+    function = jit(stencil)
+    np.testing.assert_array_equal(function(X), stencil(X), strict=True)
+    assert not is_as_it_is(function, X)
+    if how == "a compiler that fails":
+        with pytest.warns(CompilationFailedWarning):
+            assert function.wait_native(SECONDS)
+    else:
+        assert function.wait_native(SECONDS)
+    assert is_as_it_is(function, X)
+    for _ in range(3):
+        np.testing.assert_array_equal(function(X), stencil(X), strict=True)
+    assert function(X).base is None
+
+
+def test_a_schedule_that_is_faster_by_numpy_s_loops_stays(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Whether there is C or not."""
+    request.getfixturevalue("_moves")
+    assert not is_as_it_is(sl.jit(workers=1, machine=sl.Machine(), native=False)(stencil), np.empty((2000, 3000)))
+    monkeypatch.setattr("slinky.native.plans.compiler", lambda: None)
+    function = sl.jit(workers=1, machine=sl.Machine())(stencil)
+    x = np.random.default_rng(0).random((2000, 3000))
+    function(x)
+    assert function.wait_native(SECONDS)
+    assert not is_as_it_is(function, x)
+    np.testing.assert_array_equal(function(x), stencil(x), strict=True)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What NumPy takes
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def least(function: Any, *given: Any, machine: sl.Machine = MACHINE) -> Estimate:
+    """What is predicted of a function."""
+    found: list[Estimate] = []
+    with pytest.MonkeyPatch.context() as patch:
+        own = jitting.estimate
+        patch.setattr(jitting, "estimate", lambda *each: found.append(own(*each)) or found[-1])  # type: ignore[func-returns-value]
+        sl.jit(workers=1, machine=machine, native=False)(function).explain(*given)
+    return found[-1]
+
+
+LARGE = np.broadcast_to(np.float32(1), (3000, 3000))
+"""36 MB, which takes no memory here."""
+
+
+def test_new_memory_is_cleared_once_for_each_array_that_numpy_makes() -> None:
+    def named(x: Array) -> Array:
+        y = x + 1
+        z = y * 2
+        return z - x
+
+    def in_place(x: Array) -> Array:
+        return np.asarray((x + 1) * 2 - x)
+
+    slow, fast = (sl.Machine(clearing_bandwidth=b) for b in (1e9, 1e15))
+    cost = LARGE.nbytes / 1e9
+    for function, times in ((named, 3), (in_place, 1)):
+        more = least(function, LARGE, machine=slow).least - least(function, LARGE, machine=fast).least
+        assert more == pytest.approx(times * cost, rel=0.01)
+    small = LARGE[:1000]
+    assert least(named, small, machine=slow).least == least(named, small, machine=fast).least
+
+
+def test_arrays_whose_axes_are_turned_are_left_to_numpy() -> None:
+    """NumPy goes through them as they lie."""
+    turned, straight = least(lambda x: x.T * 2 + x.T, LARGE), least(lambda x: x * 2 + x, LARGE)
+    assert straight.is_faster
+    assert straight.is_faster_in_c
+    assert not turned.is_faster
+    assert not turned.is_faster_in_c
+
+
+def test_one_operation_gains_nothing_in_c_and_several_do() -> None:
+    gains = []
+    for count in range(1, 5):
+        found = least(lambda x, count=count: x + sum(range(count)) if count == 1 else chain(x, count), X)
+        gains.append(found.least / found.in_c)
+    assert gains[0] < 1.25
+    assert all(one < other for one, other in itertools.pairwise(gains))
+
+
+def chain(x: Any, count: int) -> Any:
+    for k in range(count):
+        x = x * (k + 0.5)
+    return x
+
+
+def test_clearing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLINKY_CACHE", str(tmp_path))
+    assert 1e8 < machines._clearing() < 1e13
+    assert 1e8 < machines.measure().clearing_bandwidth < 1e13
