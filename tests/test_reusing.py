@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -199,3 +200,16 @@ def test_a_fork_where_another_thread_held_the_lock(kept: Kept) -> None:
         assert kept.array(LARGE, np.float64).shape == LARGE
         del array
     assert not len(kept)
+
+
+def test_nothing_is_said_when_python_ends() -> None:
+    """Though results are there still, in modules that go away."""
+    text = f"""
+import numpy as np, slinky as sl
+step = sl.jit(lambda x: x * 3, smallest=0, native=False)
+x = np.ones({LARGE[0]})
+held = [step(x) for _ in range(4)]
+np.held = held[1:]
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert not done.stderr

@@ -58,8 +58,9 @@ class _Block:
             "data": (whole.ctypes.data, False),
         }
 
-    def __del__(self) -> None:
-        self._kept.give_back(self._memory)
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_ending():  # else modules may be gone
+            self._kept.give_back(self._memory)
 
 
 class Kept:
