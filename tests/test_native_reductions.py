@@ -16,6 +16,7 @@ from random_arithmetic import same_bits
 
 import slinky as sl
 from slinky.ir.reducing import Reducing
+from slinky.native.plans import has_exact_code
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_compiler, pytest.mark.usefixtures("own_libraries")]
@@ -149,6 +150,23 @@ def test_what_is_not_known_stays_numpy() -> None:
         assert "# in C" not in plan.source
         plan(given, found)
         same_bits(found, function(given, axis=1, **keywords))
+
+
+@pytest.mark.parametrize("backend", ["native", "native-exact"])
+def test_a_variance_alone_is_in_c_and_a_sum_is_numpy_s(backend: str) -> None:
+    """NumPy makes arrays of its own for it."""
+    for function, runs_c in ((np.var, True), (np.std, True), (np.sum, False), (np.max, False)):
+        source, reduced = sl.BufferExpr("a", np.float32, 2), sl.BufferExpr("reduced", np.float32, 1)
+        sl.Func(Reducing("reduce", function, (1,), (("axis", 1),)), [source[y, :]], [reduced[y]])
+        plan: Any = sl.build_pipeline([source], [reduced]).compile(backend=backend)
+        for a in arrays(np.dtype(np.float32), 2):
+            found = np.empty(a.shape[0], np.float32)
+            plan(a, found)
+            same_bits(found, function(a, axis=1))
+        assert plan.runs_c == runs_c
+    of_words = sl.jit(lambda a: a.std(axis=1), smallest=0, native=False)
+    for dtype, moves in ((np.float32, True), (np.float64, True), (np.int32, False)):
+        assert has_exact_code(of_words.pipeline(np.ones((3, 4), dtype)).program) == moves
 
 
 def test_of_no_elements() -> None:

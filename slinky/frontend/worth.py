@@ -50,6 +50,9 @@ _REDUCED_SECONDS = {
 _PRODUCT_SECONDS = 1e-11
 """What a library of products of matrices takes to multiply two numbers and to add the result, on a few cores."""
 
+_PASSES_IN_C = {"var": 2, "std": 2}
+"""How often C goes over what it reduces, where it is to the bits that NumPy gives."""
+
 _TURNED_SECONDS = 1.5e-9
 """What it takes to read an element of an array whose axes are in another order, by strips."""
 
@@ -108,13 +111,14 @@ def estimate(
             continue
         beside = _element_seconds(node, seconds_of) * _elements(node, of) + _PRODUCT_SECONDS * _products(node, of)
         written = sum(_bytes(result.shape, result.dtype, of) for result in node.results)
-        moved = sum(_bytes(view.shape, view.dtype, of) for view in node.operands)
-        moved = moved * (1 + _TEMPORARIES.get(getattr(node.operation, "name", ""), 0)) + written
+        moved = _read(node, of) * (1 + _TEMPORARIES.get(node.operation.name, 0)) + written
         more += beside
         turned += _TURNED_SECONDS * _turned(node, of)
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
         seconds += 0.0 if _is_in_place(node) else _cleared(node, of) / machine.clearing_bandwidth
-        in_c += written / machine.near_bandwidth if _is_exact_in_c(node) else beside + moved / machine.near_bandwidth
+        if _is_exact_in_c(node):
+            beside, moved = 0.0, _PASSES_IN_C.get(node.operation.name, 0) * _read(node, of) + written
+        in_c += beside + moved / machine.near_bandwidth
     ends = _ends(nodes, of)
     return Estimate(
         on_the_way=on_the_way,
@@ -124,6 +128,10 @@ def estimate(
         scheduled=explanation.seconds + more + turned,
         in_c=in_c + ends / machine.bandwidth(ends) + turned,
     )
+
+
+def _read(node: Node, of: Callable[[Length], int]) -> int:
+    return sum(_bytes(view.shape, view.dtype, of) for view in node.operands)
 
 
 def _ends(nodes: Sequence[Node], of: Callable[[Length], int]) -> int:
@@ -176,6 +184,9 @@ def _is_exact_in_c(node: Node) -> bool:
     """Whether C is likely to compute an operation to the bits that NumPy gives."""
     if isinstance(node.operation, Pointwise):
         return is_arithmetic(node) and node.operation.name not in FUNCTIONS
+    if isinstance(node.operation, Along):
+        is_same = node.operands[0].dtype == node.results[0].dtype
+        return node.operation.name in _PASSES_IN_C and len(node.operation.axes) == 1 and is_same
     return isinstance(node.operation, (Around, Assembled))
 
 

@@ -214,10 +214,20 @@ class Nests:
             middle = len(steps) // 2
             return self._block(steps[:middle], later | names_used(steps[middle:])) + self._block(steps[middle:], later)
         inside = tuple(step for step in steps if step not in outside)
-        nest = self._nest(inside) if _is_worthwhile(inside) else None
+        nest = self._nest(inside) if self._is_worthwhile(inside) else None
         if nest is None:
             return [self._inside(step) for step in steps]
         return [*outside, nest]
+
+    def _is_worthwhile(self, steps: Steps) -> bool:
+        """Whether more than one call is made: one alone is called as cheaply by itself, unless NumPy makes arrays of
+        its own for it, as for variances."""
+        every = list(every_step(steps))
+        runs = [self._tree.callbacks[step.callback.text] for step in every if isinstance(step, Run)]
+        if len(runs) == 1 and not any(isinstance(step, Loop) for step in every):
+            combined = combined_of(runs[0])
+            return combined is not None and combined.centred
+        return bool(runs)
 
     def _inside(self, step: Step) -> Step:
         """A step that stays, with the nests that are inside."""
@@ -273,12 +283,6 @@ class Nests:
         self.texts.append(NestText(name, named, given, steps_text(name, given, lines), entry, endings))
         remark = f"in C: {named}; what that declines is done here"
         return Nest(Name(name), tuple(each.value for each in given), steps, remark)
-
-
-def _is_worthwhile(steps: Steps) -> bool:
-    """Whether more than one call is made: one alone is called as cheaply by itself."""
-    runs = [step for step in every_step(steps) if isinstance(step, Run)]
-    return len(runs) > 1 or any(isinstance(step, Loop) for step in every_step(steps) if runs)
 
 
 def _needed_outside(steps: Steps, later: set[str]) -> tuple[Step, ...] | None:

@@ -175,8 +175,13 @@ def _keeps_bits(func: LoweredFunc) -> bool:
 def has_exact_code(program: Program) -> bool:
     """Whether there is a C compiler, and something that it may do in an `ExactPlan`. Raises `CompilationError` where
     `$CC` is no compiler."""
-    formulas = map(formula_of, funcs_in(program))
-    return any(each is not None and is_exact(each) for each in formulas) and compiler() is not None
+    return any(map(_is_exact_in_c, funcs_in(program))) and compiler() is not None
+
+
+def _is_exact_in_c(func: LoweredFunc) -> bool:
+    combined, formula = combined_of(func), formula_of(func)
+    is_variance = combined is not None and combined.centred  # of all reductions, those may gain by themselves
+    return (is_variance and _keeps_bits(func)) or (formula is not None and is_exact(formula))
 
 
 def _without_arguments(carrier: Callable[..., Any]) -> Callable[..., Any]:
