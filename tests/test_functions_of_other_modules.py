@@ -123,6 +123,37 @@ def test_functions_by_names_of_their_own() -> None:
     check(names["function"])
 
 
+def test_modules_that_are_imported_within(helpers: Any) -> None:
+    def function(x: Any) -> Any:
+        import math
+
+        import numpy as np
+        import numpy.linalg as la
+        from numpy import zeros
+
+        return np.asarray(x) * math.sqrt(2) + zeros(x.shape) + la.norm(x, axis=0)
+
+    check(function)
+
+    def another(x: Any) -> Any:
+        import people_s_helpers
+        import people_s_helpers.inner as inner
+        from people_s_helpers import filled
+
+        return people_s_helpers.inner.deepest(x) + inner.deepest(x) + filled(x)
+
+    check(another)
+
+    def level(x: Any) -> Any:
+        import people_s_helpers.inner
+
+        return people_s_helpers.inner.deepest(x) + people_s_helpers.LEVEL
+
+    jit = check(level)
+    helpers.LEVEL = 3.0
+    np.testing.assert_array_equal(jit(X), level(X))
+
+
 def test_functions_in_closures_of_decorators(helpers: Any) -> None:
     check(lambda x: helpers.added(x) * 2)
 

@@ -167,9 +167,9 @@ is done twice, that once. An array that shares memory with an argument, and that
 * Side effects, such as printing, happen when it is traced. SciPy's functions and others that call `np.asarray` force
   their arguments, if these are known to be in C order; else the function is called as it is. `np.zeros(x.shape)`,
   `np.arange(x.shape[0])` and their like are lazy in the traced function and in those that it calls, also of other
-  modules but for those of libraries that are known here, where NumPy, or a function of it, is a global, a variable of
-  a function around them or an attribute of a module; where it is imported within the function, they ask for the shape,
-  and the trace is good for arrays of this shape.
+  modules but for those of libraries that are known here: where NumPy, or a function of it, is a global, a variable of
+  a function around them, an attribute of a module, or imported within; else they ask for the shape, and the trace is
+  good for arrays of this shape.
   `np.array([x, y])` and reductions of such lists (`np.max([x, y], axis=0)`, `np.median`, `np.sum`, ...) are lazy there,
   too, where there are no more than 64 elements in a list; else they force these, as `np.maximum.reduce([x, y])` does.
 

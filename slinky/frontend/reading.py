@@ -104,6 +104,8 @@ def names_of(code: CodeType) -> Names:
     """The names that code speaks of."""
     names: dict[str, set[str]] = {"global": set(), "attribute": set(), "import": set(), "cell": set()}
     writes = None
+    levels: list[Any] = [0, 0]
+    """What was loaded last: how far up an import goes, and what of the module."""
     for instruction in instructions_of(code):
         operation, name = instruction.opname, instruction.argval
         if operation in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -111,11 +113,13 @@ def names_of(code: CodeType) -> Names:
         elif operation in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"):
             names["attribute"].add(name)
         elif operation == "IMPORT_NAME":
-            names["import"].add(name)
+            names["import"].add(name if levels[0] == 0 else f".{name}")
         elif operation in ("STORE_DEREF", "DELETE_DEREF"):
             names["cell"].add(name)
         elif operation in ("STORE_GLOBAL", "STORE_ATTR", "DELETE_GLOBAL", "DELETE_ATTR"):
             writes = f"it sets {name}"
+        if operation not in ("CACHE", "EXTENDED_ARG"):
+            levels = [levels[1], name]
     inner = tuple(constant for constant in code.co_consts if isinstance(constant, CodeType))
     found = [frozenset(names[kind]) for kind in ("global", "attribute", "import")]
     return Names(found[0], found[1], found[2], inner, writes, frozenset(names["cell"]))
@@ -221,11 +225,13 @@ class Reads:
     def _names(self, code: Names, names: dict[str, Any], attributes: frozenset[str]) -> None:
         if code.writes is not None:
             self._changes(code.writes)
-        for name in sorted(code.imports):
+        parts = [name.split(".") for name in sorted(code.imports)]
+        for name in dict.fromkeys(".".join(each[:count]) for each in parts for count in range(1, len(each) + 1)):
             module = sys.modules.get(name)
-            if module is None or not _is_trusted(module):
+            if module is None:
                 self._refuse(f"it imports {name}")
             else:
+                self._note(_Item(sys.modules, name), module, name)
                 self._module(module, attributes)
         for name in sorted(code.globals):
             if name in names:

@@ -10,7 +10,7 @@ Invariant: nothing that people's modules hold is changed; where a function sets 
 
 from __future__ import annotations
 
-import contextlib
+import builtins
 import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -107,6 +107,14 @@ class Globals(dict[str, Any]):
         self.namespace = namespace
         """The NumPy that is seen, also in modules that are."""
 
+    def import_as(self, at: Callable[[Any], Any]) -> None:
+        """Have functions that are made from now on see modules that they import `at` a look."""
+
+        def importing(*given: Any, **named: Any) -> Any:
+            return at(builtins.__import__(*given, **named))
+
+        super().__setitem__("__builtins__", {**vars(builtins), "__import__": importing})
+
     def __missing__(self, name: str) -> Any:
         return self.live[name]
 
@@ -181,12 +189,18 @@ def rebuilt(functions: Collection[FunctionType], seen: Sequence[Globals]) -> dic
     """Functions with other globals, each with those of its module, by which they also see each other: by their names,
     as attributes of modules, and in closures."""
     by_module = {id(names.live): names for names in seen}
-    found = {each: _with_own_cells(each, by_module[id(each.__globals__)]) for each in functions}
-    looking = {id(names.live): _Looking(found, names.namespace) for names in seen}
+    found: dict[FunctionType, FunctionType] = {}
+    among = frozenset(functions)
+    looking = {id(names.live): _Looking(among, found, names.namespace) for names in seen}
+    for each in functions:
+        own_names = by_module[id(each.__globals__)]
+        if own_names.namespace is not None and any(names_of(code).imports for code in all_code(each.__code__)):
+            own_names.import_as(looking[id(each.__globals__)].at)
+        found[each] = _with_cells(each, own_names, looking[id(each.__globals__)])
     for each, new in found.items():
         look = looking[id(each.__globals__)]
         for cell, own in zip(new.__closure__ or (), each.__closure__ or (), strict=True):
-            with contextlib.suppress(ValueError):  # it has no value yet
+            if cell is not own:
                 cell.cell_contents = look.at(own.cell_contents)
         vars(new).update({name: look.at(value) for name, value in vars(each).items()})
     for names in seen:
@@ -199,23 +213,39 @@ def rebuilt(functions: Collection[FunctionType], seen: Sequence[Globals]) -> dic
     return found
 
 
-def _with_own_cells(function: FunctionType, names: Globals) -> FunctionType:
-    """A function with other globals, and other variables that it has of functions around it: none that it sets, or that
-    others set, for it is not traced then."""
-    closure = None if function.__closure__ is None else tuple(CellType() for _ in function.__closure__)
+def _with_cells(function: FunctionType, names: Globals, look: _Looking) -> FunctionType:
+    """A function with other globals, and other variables, of functions around it, for those that it sees otherwise."""
+    closure = function.__closure__
+    if closure is not None:
+        closure = tuple(CellType() if look.changes(cell) else cell for cell in closure)
     new = FunctionType(function.__code__, names, function.__name__, function.__defaults__, closure)
     new.__kwdefaults__ = function.__kwdefaults__
     return new
 
 
 class _Looking:
-    """How functions see what they come to: `found` has the functions that are others, `namespace` their NumPy, if there
-    is one."""
+    """How functions see what they come to: those `among` them are others, which are put into `found`; `namespace` is
+    their NumPy, if there is one."""
 
-    def __init__(self, found: dict[FunctionType, FunctionType], namespace: TracedNumpy | None) -> None:
+    def __init__(
+        self,
+        among: frozenset[FunctionType],
+        found: dict[FunctionType, FunctionType],
+        namespace: TracedNumpy | None,
+    ) -> None:
+        self._among = among
         self._found = found
         self._namespace = namespace
         self._modules: dict[int, ModuleType] = {}
+
+    def changes(self, cell: CellType) -> bool:
+        """Whether what a variable holds is seen otherwise. What a function sets is none of it: it shares that."""
+        try:
+            value = cell.cell_contents
+        except ValueError:  # it has no value yet
+            return False
+        inner = value if isinstance(value, FunctionType) else getattr(value, "__slinky_function__", None)
+        return inner in self._among if isinstance(inner, FunctionType) else self.at(value) is not value
 
     def at(self, value: Any) -> Any:
         """What is seen for a value: itself, but for functions, and for NumPy and what has such inside."""
