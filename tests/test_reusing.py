@@ -154,6 +154,23 @@ def test_a_result_may_be_an_argument_of_the_next_call() -> None:
         np.testing.assert_array_equal(x, expected)
 
 
+def test_outputs_that_are_omitted(monkeypatch: pytest.MonkeyPatch, kept: Kept) -> None:
+    monkeypatch.setattr(reusing, "KEPT", kept)
+    y, _ = sl.variables("y x")
+    a, b = (sl.BufferExpr(name, np.float64, 1) for name in "ab")
+    sl.arithmetic(a[y] * 2, b[y], name="twice")
+    p = sl.build_pipeline([a], [b])
+    x = np.arange(float(LARGE[0]))
+    held = [p(x) for _ in range(3)]
+    where = {address(each) for each in held}
+    del held
+    for k in range(3):
+        found = p(x + k)
+        np.testing.assert_array_equal(found, (x + k) * 2)
+        assert address(found) in where
+        del found
+
+
 def test_threads_have_memory_of_their_own() -> None:
     step = sl.jit(lambda x, k: x * k + 1, smallest=0, native=False, workers=1)
     x = np.arange(float(LARGE[0]))

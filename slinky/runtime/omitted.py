@@ -2,7 +2,7 @@
 
 An output that is omitted is allocated here, as large as `following` says. It is returned as the array itself where its
 first element is at the origin, as that of an array given is, and as a `Buffer` where it is not: either means to another
-pipeline what it meant to this one.
+pipeline what it meant to this one. The memory of large ones serves later ones when nobody sees them (`reusing`).
 
 Invariant: nothing is allocated, and nobody is told of a bound, before all bounds are known. Arguments that are complete
 are not looked at: their checks are made where they always are.
@@ -11,10 +11,11 @@ are not looked at: their checks are made where they always are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import attrs
+import numpy as np
 
 from slinky.errors import ArgumentError, ExpressionError
 from slinky.ir.identifiers import by_names_as_python_reads
@@ -26,6 +27,7 @@ from slinky.runtime.buffers import Array, buffer_at
 from slinky.runtime.following import Following, conditions_of, following
 from slinky.runtime.layouts import StrideRules, new_array, stride_rules, strides_of
 from slinky.runtime.remedies import what_would_say_it
+from slinky.runtime.reusing import Results
 from slinky.symbolic.expressions import Condition, Expr
 from slinky.symbolic.intervals import Box
 from slinky.symbolic.traversal import evaluate, symbols
@@ -60,9 +62,10 @@ class Completion:
         self.parameters = (*program.inputs, *program.outputs)
         self.count = len(self.parameters)
         self._solutions: dict[tuple[str, ...], _Solution] = {}
+        self._allocate: Allocate = partial(new_array, make=Results(np.empty, len(program.outputs)))
 
     def complete(
-        self, arrays: Sequence[object], named: Mapping[str, Any], allocate: Allocate = new_array
+        self, arrays: Sequence[object], named: Mapping[str, Any], allocate: Allocate | None = None
     ) -> tuple[tuple[object, ...], dict[str, Any]]:
         """All arrays, inputs then outputs, and the scalars by name.
 
@@ -76,7 +79,7 @@ class Completion:
         scalars = {name: value for name, value in named.items() if name not in given}
         omitted = tuple(p for p in self.program.outputs if p.name not in given)
         if omitted:
-            given = {**given, **self._allocated(self._solution(omitted), given, scalars, allocate)}
+            given = {**given, **self._allocated(self._solution(omitted), given, scalars, allocate or self._allocate)}
         return tuple(given[p.name] for p in self.parameters), scalars
 
     def _by_name(self, arrays: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
