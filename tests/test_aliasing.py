@@ -199,6 +199,37 @@ def test_copies_of_copies_and_tiles_taken_apart_again() -> None:
     np.testing.assert_array_equal(outputs[0].array, outputs[1].array)
 
 
+BOXES = [(0, 7, 0, 7), (0, 7, 2, 6), (3, 4, 0, 7), (3, 3, 0, 7), (5, 9, 2, 6), (1, 2, 6, 7)]
+
+
+@pytest.mark.parametrize("box", BOXES)
+def test_parts_of_tiles_are_read_of_whole_ones(box: tuple[int, int, int, int]) -> None:
+    """A view of tiles has all rows of each, whichever are read: the region behind it has them, too."""
+    a, w = buffers("a w")
+    (tiles,) = buffers("tiles", 4)
+    sl.copies.copy(a[4 * y + i, 4 * x + j], tiles[y, x, i, j], name="tile")
+    sl.copies.copy(tiles[y // 4, x // 4, y % 4, x % 4], w[y, x], name="untile")
+    p = sl.build_pipeline([a], [w], alias=False)
+    image, (first, last, left, right) = np.arange(400).reshape(20, 20), box
+    aliased = sl.alias_copy(p, "tile")
+    for q in (p, aliased, sl.split_loop(aliased, "untile.y", 3)):
+        found = np.zeros((last - first + 1, right - left + 1), np.int64)
+        q(image, sl.Buffer(found, (first, left)))
+        np.testing.assert_array_equal(found, image[first : last + 1, left : right + 1])
+
+
+def test_a_diagonal_of_windows_is_read_of_all_of_them() -> None:
+    a, t, b = (sl.BufferExpr(name, np.int64, rank) for name, rank in (("a", 1), ("t", 2), ("b", 1)))
+    sl.copies.copy(a[y - 2 * x + 2], t[y, x], name="copy")
+    sl.Func(lambda source, target: np.copyto(target, source.diagonal()), [t[y, y]], [b[y]], name="diagonal")
+    p = sl.build_pipeline([a], [b], alias=False)
+    given = np.arange(20) ** 2
+    for q in (p, sl.alias_copy(p, "copy"), sl.split_loop(sl.alias_copy(p, "copy"), "diagonal.y", 2)):
+        found = np.empty(5, np.int64)
+        q(sl.Buffer(given, (-10,)), sl.Buffer(found, (0,)))
+        np.testing.assert_array_equal(found, given[[12, 11, 10, 9, 8]])
+
+
 def test_callbacks_that_know_their_coordinates_are_told_the_ones_they_knew() -> None:
     seen: list[tuple[int, ...]] = []
 

@@ -116,6 +116,21 @@ def test_a_diagonal_reads_a_diagonal() -> None:
     assert "b_result" not in str(found)
 
 
+@pytest.mark.parametrize("step", [1, 2, -1, -2])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_diagonals_of_windows(step: int, count: int) -> None:
+    """Rows and columns go along one axis together, forwards or back."""
+
+    def function(x: Any) -> Any:
+        windows = np.lib.stride_tricks.sliding_window_view(x, 3)[:count, ::step]
+        return np.diagonal(windows), np.trace(windows), np.diagonal(windows.T) * 2, np.diagonal(windows[::-1])
+
+    x = np.arange(6.0) ** 2
+    for found, expected in zip(jit(function)(x), function(x), strict=True):
+        assert_same(found, expected)
+    np.testing.assert_array_equal(np.diagonal(np.lib.stride_tricks.sliding_window_view(sl.lazy(x), 3)), x[[0, 2, 4]])
+
+
 def test_errors_are_those_of_numpy() -> None:
     singular = np.ones((4, 3, 3))
     with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):

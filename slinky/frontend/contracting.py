@@ -15,13 +15,15 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.frontend.arrays import LazyArray, Value, made, placed, solid
+from slinky.frontend.arrays import LazyArray, Value, made, placed, solid, whole_result
 from slinky.frontend.calling import call_function, lifted
 from slinky.frontend.functions import WHOLE_AXES, dtype_of, reduced
 from slinky.frontend.given import as_lazy, axes_of, axis_of, is_set, lazy_arrays, trace_of
+from slinky.frontend.nodes import View, whole_view
 from slinky.frontend.operations import Contraction
 from slinky.frontend.sizes import Length, same
 from slinky.frontend.tables import EXACT, TOLERANCE, NotUnderstoodError, name_of, understood
+from slinky.frontend.tracing import Trace
 from slinky.frontend.views import broadcast, common_shape
 
 PRODUCTS = "by rows and columns"
@@ -49,10 +51,19 @@ def contracted(
     some axes may be made as a `whole`."""
     trace = trace_of(tuple(operands))
     operation = Contraction(name, function, tuple(map(tuple, labels)), arguments, exactness, whole)
-    views = [solid(array._view, trace) for array in operands]
+    views = [_read_along(array, own, trace) for array, own in zip(operands, labels, strict=True)]
     if shapes is not None:
         views = [broadcast(view, tuple(own)) for view, own in zip(views, shapes, strict=True)]
     return placed(made(operation, views, [(tuple(shape), dtype, scalars and not shape)], trace)[0], trace)
+
+
+def _read_along(array: LazyArray, labels: Labels, trace: Trace) -> View:
+    """What is read of an operand. Of windows whose axes go along one axis together, an array of their own: elsewhere
+    they read what no piece has."""
+    view = solid(array._view, trace)
+    along = [label for label in labels if label is not None]
+    is_diagonal = view.is_woven and len(set(along)) < len(along)
+    return whole_view(whole_result(view, trace)) if is_diagonal else view
 
 
 @understood(np.inner, how=PRODUCTS, exactness=TOLERANCE)
