@@ -44,6 +44,15 @@ PLACES: dict[str, Index] = {
 """Which element of the source a copy gives."""
 
 
+TOGETHER: list[Callable[[Any], tuple[Any, Any]]] = [
+    lambda x: (x, x),
+    lambda x: (x, 2 - x),
+    lambda x: (x // 4, x % 4),
+    lambda x: (x // 2, x + 1),
+]
+"""Coordinates that go along one dimension together."""
+
+
 def _turns(first: str, second: str) -> tuple[Index, Index]:
     return PLACES[first], PLACES[second]
 
@@ -281,6 +290,29 @@ def _stacks(draw: random.Random) -> Example:
     return Example(p, [sl.Buffer(values, min=(LOW,))], outputs, [np.stack([rows[part] for part in parts])])
 
 
+def _of_windows(draw: random.Random) -> Example:
+    """Windows, or tiles, that are copies of one dimension, and who reads them at places that go together: a diagonal,
+    or the parts of a tile."""
+    (a, out), (t,) = buffers("a out", 1, 1), buffers("t", 2)
+    rows, columns = draw.choice([(1, 1), (1, -2), (2, 1), (-1, 1), (4, 1), (2, -1), (-3, -1)])
+    values, low = integers(draw, 160), -80
+    sl.copies.copy(a[rows * Y + columns * X + 1], t[Y, X], name="copy")
+    at = draw.choice(TOGETHER)
+    start, count = draw.randint(-3, 5), draw.randint(1, 9)
+    places = np.arange(start, start + count)
+    y, x = at(places)
+    expected = values[rows * y + columns * x + 1 - low]
+    if draw.random() < 0.3:
+        y, x = places, places
+        expected = values[rows * y + columns * x + 1 - low]
+        sl.Func(lambda source, target: np.copyto(target, source.diagonal()), [t[X, X]], [out[X]], name="diagonal")
+    else:
+        sl.copies.copy(t[at(X)], out[X], name="read")
+    p = sl.build_pipeline([a], [out], alias=draw.random() < 0.3)
+    outputs = [sl.Buffer(np.zeros(count, np.int64), min=(start,))]
+    return Example(p, [sl.Buffer(values, min=(low,))], outputs, [expected])
+
+
 def _of_one_name(draw: random.Random) -> Example:
     """A copy in one loop, of a buffer that has the name of another one in the loop where the copy is read."""
     a, s, more, t, u, out = buffers("a s more t u out", *([1] * 6))
@@ -318,6 +350,7 @@ FAMILIES: dict[str, Callable[[random.Random], Example]] = {
     "copies in parts": _in_parts,
     "stacks": _stacks,
     "of one name": _of_one_name,
+    "of windows": _of_windows,
     "padded": _padded,
     "beyond edges": _beyond_edges,
     "sums of copies": _sums_of_copies,
