@@ -216,6 +216,20 @@ def test_a_changed_value_of_a_module_is_seen(helpers: Any) -> None:
     np.testing.assert_array_equal(jit(X), helpers.filled(X), strict=True)
 
 
+def test_a_changed_value_is_seen_of_a_module_of_which_something_else_was_read_before(helpers: Any) -> None:
+    names: dict[str, Any] = {"helpers": helpers, "__name__": "others_of_people"}
+    exec("def reader(x):\n    return x + helpers.LEVEL", names)
+    reader = names["reader"]
+
+    def function(x: Any) -> Any:
+        return helpers.as_array(x) + reader(x)
+
+    jit = sl.jit(function, smallest=0, native=False)
+    jit(X)
+    helpers.LEVEL = 2.0
+    np.testing.assert_array_equal(jit(X), function(X), strict=True)
+
+
 def test_what_a_function_keeps_is_kept_once_a_call(helpers: Any) -> None:
     jit = sl.jit(lambda x: helpers.counting(x) * 2, smallest=0, native=False)
     for _ in range(3):

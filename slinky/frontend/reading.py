@@ -161,6 +161,8 @@ class Reads:
         self._same: list[tuple[Callable[[], Any], Any]] = []
         self._equal: list[tuple[Callable[[], Any], Hashable]] = []
         self._seen: set[int] = set()
+        self._asked: set[tuple[int, str]] = set()
+        """Modules, by their identity, with the attributes of them that were read."""
         self.functions: list[FunctionType] = []
         """The function, and those that it calls, whose code was read."""
         self._function(function)
@@ -293,11 +295,9 @@ class Reads:
         if module.__name__.partition(".")[0] in sys.stdlib_module_names or module.__name__ == "numpy.random":
             self._refuse(f"it uses the module {module.__name__}")
             return
-        if id(module) in self._seen:
-            return
-        self._seen.add(id(module))
         for name in sorted(attributes):
-            if hasattr(module, name):
+            if (id(module), name) not in self._asked and hasattr(module, name):
+                self._asked.add((id(module), name))
                 self._value(_Attribute(module, name), getattr(module, name), name, attributes)
 
     def _note(self, read: Callable[[], Any], value: Any, name: str) -> None:
