@@ -14,7 +14,7 @@ import slinky as sl
 
 Array = np.ndarray[Any, Any]
 
-HELPERS = """
+HELPERS = '''
 import functools
 import math
 import numpy as np
@@ -61,7 +61,31 @@ def counting(x):
 
 
 counting.calls = 0
-"""
+
+
+def counter():
+    count = 0
+
+    def step():
+        nonlocal count
+        count += 1
+
+    def counted(x):
+        CALLED[0]()
+        return np.asarray(x) + count
+
+    return step, counted
+
+
+step, counted = counter()
+CALLED = [step]
+
+
+@twice
+def told(x: int) -> float:
+    """Says something."""
+    return x * 2 if told.__doc__ and told.__annotations__ and told.__qualname__ == "told" else x
+'''
 
 DEEPEST = """
 import numpy as np
@@ -235,6 +259,16 @@ def test_what_a_function_keeps_is_kept_once_a_call(helpers: Any) -> None:
     for _ in range(3):
         np.testing.assert_array_equal(jit(X), (X + 1) * 2)
     assert helpers.counting.calls == 3
+
+
+def test_variables_are_shared_with_whoever_sets_them(helpers: Any) -> None:
+    jit = sl.jit(lambda x: helpers.counted(x) * 2, smallest=0, native=False)
+    for k in range(1, 4):
+        np.testing.assert_array_equal(jit(X), (X + k) * 2)
+
+
+def test_functions_tell_the_same_of_themselves(helpers: Any) -> None:
+    check(lambda x: helpers.told(x) + 1)
 
 
 def test_modules_are_as_they_were(helpers: Any) -> None:

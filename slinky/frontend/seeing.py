@@ -219,8 +219,13 @@ def _with_cells(function: FunctionType, names: Globals, look: _Looking) -> Funct
     if closure is not None:
         closure = tuple(CellType() if look.changes(cell) else cell for cell in closure)
     new = FunctionType(function.__code__, names, function.__name__, function.__defaults__, closure)
-    new.__kwdefaults__ = function.__kwdefaults__
+    for name in _TOLD:
+        setattr(new, name, getattr(function, name))
     return new
+
+
+_TOLD = ("__annotations__", "__doc__", "__kwdefaults__", "__module__", "__qualname__")
+"""What functions tell of themselves."""
 
 
 class _Looking:
