@@ -66,6 +66,8 @@ _OWN_RULES = "containers have rules of their own for what it does"
 class Jit:
     """A function of arrays that runs by pieces; see `jit`."""
 
+    __slinky_jit__ = True
+
     def __init__(
         self,
         function: Callable[..., Any],

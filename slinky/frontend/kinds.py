@@ -79,10 +79,10 @@ def is_just_called(name: str, codes: Iterable[CodeType]) -> bool:
         for instruction in instructions_of(code):
             if instruction.argval != name or instruction.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
                 continue
-            if instruction.opname == "LOAD_NAME" or not (instruction.arg or 0) & _FOR_A_CALL:
+            if instruction.opname == "LOAD_NAME" or not (instruction.arg or 0) & FOR_A_CALL:
                 return False
     return True
 
 
-_FOR_A_CALL = 1
+FOR_A_CALL = 1
 """The bit of the argument of LOAD_GLOBAL that says that what is loaded will be called."""

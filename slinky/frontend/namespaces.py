@@ -217,9 +217,16 @@ _OF_LISTS = {
 """Reductions by name: NumPy asks no element of a list whether it is lazy."""
 
 _REPLACED = {
-    id(getattr(np, name)): name for name in (*vars(TracedNumpy), *_OF_LISTS) if callable(getattr(np, name, None))
+    id(getattr(np, name)): name
+    for name in (*vars(TracedNumpy), *_OF_LISTS)
+    if not name.startswith("_") and callable(getattr(np, name, None))
 }
 """What is put in the place of functions of NumPy's, by their identity."""
+
+
+def is_replaced(value: Any) -> bool:
+    """Whether something else is put in the place of NumPy, or of a function of it."""
+    return value is np or id(value) in _REPLACED
 
 
 @attrs.frozen

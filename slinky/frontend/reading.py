@@ -245,7 +245,7 @@ class Reads:
 
     def _value(self, read: Callable[[], Any], value: Any, name: str, attributes: frozenset[str]) -> None:
         """Something that the function has by a name."""
-        inner = getattr(value, "__slinky_function__", None)
+        inner = function_of(value)
         if draws_numbers(value):
             raise TracingError(
                 f"random numbers cannot be traced: {name}; draw them outside, and give them as arguments"
@@ -253,14 +253,14 @@ class Reads:
         if isinstance(value, ModuleType):
             self._note(read, value, name)
             self._module(value, attributes)
-        elif isinstance(value, FunctionType) or inner is not None:
+        elif inner is not None:
             self._note(read, value, name)
             if _draws(value.__name__) and value.__module__.partition(".")[0] in _DRAWING:
                 self._refuse(f"{name} may draw random numbers")
             if value.__name__ in _STATES and value.__module__.partition(".")[0] == "numpy":
                 self._refuse(f"{name} tells what was set")
             if not _is_trusted(sys.modules.get(value.__module__)):
-                self._function(inner if inner is not None else value)
+                self._function(inner)
                 for attribute in sorted(attributes & vars(value).keys()):  # functions may have some of the user's
                     if not attribute.startswith("_"):
                         self._value(_Attribute(value, attribute), vars(value)[attribute], attribute, attributes)
@@ -318,6 +318,15 @@ class Reads:
             self._equal.append((read, _content(value)))
         except (TypeError, ValueError):
             self._refuse(f"{name} is a {type(value).__name__}, which may change")
+
+
+def function_of(value: Any) -> Any:
+    """A Python function itself, and the one of which `sl.jit` made something; None of anything else, which may do
+    anything where it is asked for attributes."""
+    if isinstance(value, FunctionType):
+        return value
+    has_function = getattr(type(value), "__slinky_jit__", False)
+    return value.__slinky_function__ if has_function else None
 
 
 def _called_by(function: Any) -> Any:

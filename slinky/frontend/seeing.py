@@ -13,17 +13,18 @@ from __future__ import annotations
 import builtins
 import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from itertools import takewhile
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kinds import BUILTINS, is_just_called
-from slinky.frontend.namespaces import TracedNumpy
+from slinky.frontend.namespaces import TracedNumpy, is_replaced
 from slinky.frontend.places import instructions_of
-from slinky.frontend.reading import all_code, is_trusted, names_of
+from slinky.frontend.reading import all_code, function_of, is_trusted, names_of
 from slinky.frontend.reals import MATH, OF_MATH, has_reals
+from slinky.frontend.telling import goes_by_names, passed_on, tells_apart
 from slinky.frontend.tracing import Trace
 
 
@@ -47,12 +48,21 @@ def _by_module(functions: Iterable[FunctionType]) -> list[list[FunctionType]]:
 
 def seeing_together(function: FunctionType, read: Iterable[FunctionType]) -> list[FunctionType]:
     """The functions that are to see what is put in the place of NumPy: one, and those that it calls, in whatever module
-    of people's own; none if it sets globals, which must be those that all others see."""
+    of people's own; none if it sets globals, which must be those that all others see, or if one tells NumPy or another
+    of them from what is put in its place."""
     own = called_by(function)
-    if any(map(_writes, own)):
+    if any(map(_writes, own)) or goes_by_names(function):
         return []
     others = [each for each in read if each not in own and _is_of_people(each) and not _writes(each)]
-    return own + others[:MOST_FOLLOWED]
+    found = [each for each in own + others[:MOST_FOLLOWED] if not goes_by_names(each)]
+    names = frozenset(found)
+    return [] if any(tells_apart(each, lambda value: _is_replaced(value, names)) for each in found) else found
+
+
+def _is_replaced(value: Any, functions: Container[FunctionType]) -> bool:
+    """Whether something else is seen for a value, where these functions are others."""
+    inner = function_of(value)
+    return inner in functions if inner is not None else is_replaced(value) or _of_math(value) is not None
 
 
 MOST_FOLLOWED = 256
@@ -191,7 +201,8 @@ def rebuilt(functions: Collection[FunctionType], seen: Sequence[Globals]) -> dic
     by_module = {id(names.live): names for names in seen}
     found: dict[FunctionType, FunctionType] = {}
     among = frozenset(functions)
-    looking = {id(names.live): _Looking(among, found, names.namespace) for names in seen}
+    passed = frozenset(id(value) for value in passed_on(functions) if isinstance(value, ModuleType))
+    looking = {id(names.live): _Looking(among, found, passed, names.namespace) for names in seen}
     for each in functions:
         own_names = by_module[id(each.__globals__)]
         if own_names.namespace is not None and any(names_of(code).imports for code in all_code(each.__code__)):
@@ -230,16 +241,18 @@ _TOLD = ("__annotations__", "__doc__", "__kwdefaults__", "__module__", "__qualna
 
 class _Looking:
     """How functions see what they come to: those `among` them are others, which are put into `found`; `namespace` is
-    their NumPy, if there is one."""
+    their NumPy, if there is one. Modules that they have `passed` on, by their identity, they see as they are."""
 
     def __init__(
         self,
         among: frozenset[FunctionType],
         found: dict[FunctionType, FunctionType],
+        passed: Container[int],
         namespace: TracedNumpy | None,
     ) -> None:
         self._among = among
         self._found = found
+        self._passed = passed
         self._namespace = namespace
         self._modules: dict[int, ModuleType] = {}
 
@@ -249,8 +262,8 @@ class _Looking:
             value = cell.cell_contents
         except ValueError:  # it has no value yet
             return False
-        inner = value if isinstance(value, FunctionType) else getattr(value, "__slinky_function__", None)
-        return inner in self._among if isinstance(inner, FunctionType) else self.at(value) is not value
+        inner = function_of(value)
+        return inner in self._among if inner is not None else self.at(value) is not value
 
     def at(self, value: Any) -> Any:
         """What is seen for a value: itself, but for functions, and for NumPy and what has such inside."""
@@ -259,8 +272,9 @@ class _Looking:
         if self._namespace is None:
             return value
         if isinstance(value, ModuleType) and _is_people_s(value.__name__):
-            return self._modules.setdefault(id(value), _SeenModule(value, self.at))
-        inner = getattr(value, "__slinky_function__", None)
+            is_passed = id(value) in self._passed
+            return value if is_passed else self._modules.setdefault(id(value), _SeenModule(value, self.at))
+        inner = function_of(value)
         if isinstance(inner, FunctionType) and inner in self._found:
             return _SeenJit(value, self._found[inner])
         seen = _of_math(value) or self._namespace.in_place_of(value)
