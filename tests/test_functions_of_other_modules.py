@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import types
 from typing import Any
@@ -252,6 +253,27 @@ def test_a_changed_value_is_seen_of_a_module_of_which_something_else_was_read_be
     jit(X)
     helpers.LEVEL = 2.0
     np.testing.assert_array_equal(jit(X), function(X), strict=True)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda helpers: lambda x: x + getattr(helpers, "LEVEL"),  # noqa: B009
+        lambda helpers: lambda x: x + operator.attrgetter("LEVEL")(helpers),
+        lambda helpers: lambda x: x + getattr(helpers.as_array, "level", 1.0),
+        lambda helpers: lambda x: x + hasattr(helpers.as_array, "level"),
+    ],
+)
+def test_a_changed_value_is_seen_of_what_is_asked_for_by_its_name(helpers: Any, function: Any) -> None:
+    plain = function(helpers)
+    jit = sl.jit(plain, smallest=0, native=False)
+    jit(X)
+    helpers.LEVEL = helpers.as_array.level = 2.0
+    np.testing.assert_array_equal(jit(X), plain(X), strict=True)
+
+
+def test_arrays_may_be_asked_for_attributes_by_their_names(helpers: Any) -> None:
+    check(lambda x: helpers.as_array(x) * getattr(x, "ndim", 0))
 
 
 def test_what_a_function_keeps_is_kept_once_a_call(helpers: Any) -> None:

@@ -19,6 +19,7 @@ from types import CodeType, UnionType
 from typing import Any
 
 from slinky.frontend.arrays import LazyArray
+from slinky.frontend.paths import FOR_A_CALL
 from slinky.frontend.places import instructions_of
 from slinky.frontend.reals import Real, as_float, sum_of
 from slinky.frontend.sizes import Size
@@ -82,7 +83,3 @@ def is_just_called(name: str, codes: Iterable[CodeType]) -> bool:
             if instruction.opname == "LOAD_NAME" or not (instruction.arg or 0) & FOR_A_CALL:
                 return False
     return True
-
-
-FOR_A_CALL = 1
-"""The bit of the argument of LOAD_GLOBAL that says that what is loaded will be called."""

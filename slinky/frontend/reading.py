@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from functools import lru_cache, partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -22,6 +22,7 @@ import numpy as np
 from slinky.errors import TracingError
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.nodes import exactly, text_of
+from slinky.frontend.paths import all_code, passed_on
 from slinky.frontend.places import instructions_of
 from slinky.frontend.trees import is_constant
 from slinky.unloaded import draws_numbers
@@ -93,7 +94,6 @@ class Names:
     globals: frozenset[str]
     attributes: frozenset[str]
     imports: frozenset[str]
-    inner: tuple[CodeType, ...]
     writes: str | None
     cells: frozenset[str]
     """The variables it sets that inner functions, or functions around it, have too."""
@@ -120,9 +120,8 @@ def names_of(code: CodeType) -> Names:
             writes = f"it sets {name}"
         if operation not in ("CACHE", "EXTENDED_ARG"):
             levels = [levels[1], name]
-    inner = tuple(constant for constant in code.co_consts if isinstance(constant, CodeType))
     found = [frozenset(names[kind]) for kind in ("global", "attribute", "import")]
-    return Names(found[0], found[1], found[2], inner, writes, frozenset(names["cell"]))
+    return Names(found[0], found[1], found[2], writes, frozenset(names["cell"]))
 
 
 @attrs.frozen(eq=False)
@@ -211,6 +210,8 @@ class Reads:
         around = frozenset(function.__code__.co_freevars)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell, attributes)
+        if _asks_by_name(function) and any(_has_attributes(value) for value in passed_on([function])):
+            self._refuse("it asks for attributes by their names")
         for code in all_code(function.__code__):
             self._names(names_of(code), function.__globals__, attributes)
             for name in sorted(names_of(code).cells & around):
@@ -329,6 +330,24 @@ def function_of(value: Any) -> Any:
     return value.__slinky_function__ if has_function else None
 
 
+def _asks_by_name(function: FunctionType) -> bool:
+    """Whether a function may come to attributes that its code does not name as such."""
+    return any(
+        not _ASKING.isdisjoint(names.globals | names.attributes) for names in map(names_of, all_code(function.__code__))
+    )
+
+
+_ASKING = frozenset(["attrgetter", "getattr", "getattr_static", "getmembers", "hasattr", "methodcaller"])
+
+
+def _has_attributes(value: Any) -> bool:
+    """Whether something is a module or a function, with attributes that people may change."""
+    if isinstance(value, ModuleType):
+        return not _is_trusted(value)
+    inner = function_of(value)
+    return inner is not None and not is_trusted(str(inner.__module__))
+
+
 def _called_by(function: Any) -> Any:
     """What a call of something that is no Python function comes to; None where that is not known."""
     if isinstance(function, partial):
@@ -378,13 +397,6 @@ def _is_trusted(module: ModuleType | None) -> bool:
 def is_trusted(name: str) -> bool:
     """Whether the functions of a module compute the same from the same."""
     return name.partition(".")[0] in _TRUSTED and not name.startswith("numpy.random")
-
-
-def all_code(code: CodeType) -> Iterator[CodeType]:
-    """Code, and that of the functions that it makes."""
-    yield code
-    for inner in names_of(code).inner:
-        yield from all_code(inner)
 
 
 def _all_attributes(code: CodeType) -> frozenset[str]:

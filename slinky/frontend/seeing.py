@@ -21,10 +21,11 @@ from typing import Any
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kinds import BUILTINS, is_just_called
 from slinky.frontend.namespaces import TracedNumpy, is_replaced
+from slinky.frontend.paths import all_code, passed_on
 from slinky.frontend.places import instructions_of
-from slinky.frontend.reading import all_code, function_of, is_trusted, names_of
+from slinky.frontend.reading import function_of, is_trusted, names_of
 from slinky.frontend.reals import MATH, OF_MATH, has_reals
-from slinky.frontend.telling import goes_by_names, passed_on, tells_apart
+from slinky.frontend.telling import goes_by_names, tells_apart
 from slinky.frontend.tracing import Trace
 
 
