@@ -154,6 +154,21 @@ def test_functions_are_vectors(tmp_path: Path) -> None:
         assert loop in vectors, lines[first - 1]
 
 
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="it is asked for instructions of others")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_with_comparisons_are_vectors(dtype: Any, tmp_path: Path) -> None:
+    made_by = compiling.compiler()
+    assert made_by is not None
+    if "Free Software Foundation" not in made_by.version:
+        pytest.skip("only GCC says so in these words")
+    p = sl.jit(smallest=0)(lambda x: (x > 0.5) * x).pipeline(np.zeros((30, 40), dtype))
+    source = tmp_path / "product.c"
+    source.write_text(p.to_c())
+    flags = (*compiling.FLAGS, "-march=haswell", "-fopt-info-vec-optimized", "-o", str(tmp_path / "product.so"))
+    said = subprocess.run([*made_by.command, *flags, str(source)], text=True, capture_output=True, check=True).stderr
+    assert "loop vectorized" in said
+
+
 COMMON: dict[str, list[Any]] = {
     "exp": [-1e3, -np.inf, -103.5, -95],
     "exp2": [-2e3, -np.inf],

@@ -66,6 +66,8 @@ def cast_text(text: str, own: np.dtype[Any], to: np.dtype[Any], *, is_limited: b
         if not is_converted(own, to):
             raise UnknownError
         return converted(text, own, to, type_of(to), is_limited=is_limited)
+    if own.kind == "b" and to.kind == "f":  # GCC makes vectors of 32 bits, not of bytes, of what it compares
+        return f"({type_of(to)})(int32_t){text}"
     return f"({type_of(to)}){text}"
 
 
