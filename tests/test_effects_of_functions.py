@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import functools
 import itertools
 import math
 from typing import Any, NamedTuple
@@ -588,6 +589,25 @@ def test_so_many_kinds_of_arguments_are_kept() -> None:
     for k in range(kept_traces.KEPT_TRACES + 30):
         np.testing.assert_array_equal(function(x, k), x * k + 1)
     assert len(function._traces.by_kind) == kept_traces.KEPT_TRACES
+
+
+@functools.lru_cache
+def half(count: int) -> int:
+    """Kept by whatever it is given."""
+    return count // 2
+
+
+def test_sizes_that_were_computed_for_another_call() -> None:
+    """They are of arrays that are none of this one's."""
+
+    def function(x: Array) -> Array:
+        return x[: half(x.shape[0])] * 2 + half(x.shape[1])
+
+    x = np.random.default_rng(0).random((12, 20))
+    for _ in range(2):
+        decorated = jit(function)
+        for _ in range(3):
+            np.testing.assert_array_equal(decorated(x), function(x), strict=True)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

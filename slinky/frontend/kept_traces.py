@@ -203,6 +203,8 @@ class Traces:
                 raise Abandoned(f"it is traced to {count} operations, more than {MOST_FUNCS}")
             if (why := traced.unlike_numpy) is not None:
                 raise Abandoned(why)
+            if not trace.symbols.keys() >= set(traced.untold):
+                raise Abandoned("it uses a size that was kept from another call")
             del arguments, keywords, before, result
             own.donated.clear()
             if settle(trace):
