@@ -283,3 +283,22 @@ def test_a_copy_of_a_cursor_or_a_record_is_of_the_same_place() -> None:
         assert copy.copy(place) is copy.deepcopy(place) is place
     assert copy.deepcopy(record) == copy.copy(record) == record
     assert copy.deepcopy({p: record})[p].outer == p.find("for y")
+
+
+@pytest.mark.parametrize("wrong", [None, 2.5, "for y", np.zeros((2, 3)), stencil()])
+def test_cursors_are_forwarded_to_versions_alone(wrong: Any) -> None:
+    p = by_rows(stencil())[0]
+    add = p.find("add")
+    for place in (add, add.dim("y"), add.before(), add.as_block(), add.expressions()[0], p.args()[0]):
+        with pytest.raises(sl.InvalidCursorError, match="expects a version of a program, got"):
+            place.forward_to(wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 2, np.zeros((2, 3)), ("y.min",)])
+def test_roles_and_buffers_are_asked_for_by_name(wrong: Any) -> None:
+    call = by_rows(stencil())[0].find("add")
+    with pytest.raises(sl.InvalidCursorError, match=r"a role is a text such as 'min' or 'y\.max', got"):
+        call.expression(wrong)
+    for ask in (call.region, call.regions):
+        with pytest.raises(sl.InvalidCursorError, match="a buffer is given by its name, got"):
+            ask(wrong)

@@ -96,6 +96,8 @@ def regions_in(call: Call, buffer: str) -> list[Box]:
 
     Raises `InvalidCursorError` if it does not touch the buffer.
     """
+    if not isinstance(buffer, str):
+        raise InvalidCursorError(f"a buffer is given by its name, got {buffer!r}")
     effects = (*writes(call, call.box), *reads(call, call.box))
     found = [effect.box for effect in of_buffer(effects, buffer)]
     if not found:

@@ -26,7 +26,7 @@ from slinky.cursors.answers import (
 )
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.kinds import roles
-from slinky.cursors.versions import ROOT, Version
+from slinky.cursors.versions import ROOT, Version, require_version
 from slinky.errors import InvalidCursorError
 from slinky.ir.blocks import blocks_of_dims
 from slinky.ir.effects import read_by, written_by
@@ -82,7 +82,7 @@ class StatementCursor(Cursor):
     def forward_to(self: S, version: Version) -> S:
         if version is self._version:
             return self
-        version.require_descent(self._version)
+        require_version(version).require_descent(self._version)
         if self._id not in version.entries:
             version.require_statement(self._id, self._version, f"the statement '{self.describe()}'")
         return type(self)(version, self._id)
@@ -127,6 +127,8 @@ class StatementCursor(Cursor):
         """The expression with a role, such as `"min"` of a loop or `"y.max"` of a call; an `InvalidCursor` if the
         statement has none.
         """
+        if not isinstance(role, str):
+            raise InvalidCursorError(f"a role is a text such as 'min' or 'y.max', got {role!r}")
         return next((e for e in self.expressions() if e.role() == role), InvalidCursor())
 
     def is_ancestor_of(self, other: Cursor) -> bool:
@@ -446,7 +448,7 @@ class BlockCursor(Cursor):
         assert isinstance(self, BlockCursor)
         if version is self._version:
             return self
-        version.require_descent(self._version)
+        require_version(version).require_descent(self._version)
         alive = [identity for identity in self._ids() if identity in version.entries]
         if not alive:
             version.require_statement(self._first, self._version, f"the block {self.describe()}")
@@ -576,7 +578,7 @@ class DimCursor(Cursor):
         assert isinstance(self, DimCursor)
         if version is self._version:
             return self
-        version.require_descent(self._version)
+        require_version(version).require_descent(self._version)
         if self._id not in version.entries:
             self.call().forward_to(version)
         return type(self)(version, self._id, self._dim)

@@ -12,7 +12,7 @@ import numpy as np
 
 from slinky.cursors.answers import Dimension, dim_position, named_box
 from slinky.cursors.base import Cursor
-from slinky.cursors.versions import Version
+from slinky.cursors.versions import Version, require_version
 from slinky.errors import InvalidCursorError
 from slinky.ir.statements import BufferParameter, ConstantBuffer, FloatParameter, ScalarParameter
 from slinky.symbolic.intervals import Box, Interval
@@ -89,5 +89,5 @@ class ArgCursor(Cursor):
 
     def forward_to(self: T, version: Version) -> T:
         assert isinstance(self, ArgCursor)
-        version.require_descent(self._version)
+        require_version(version).require_descent(self._version)
         return type(self)(version, self._name)

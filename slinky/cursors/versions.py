@@ -477,6 +477,15 @@ class Version:
         raise InvalidCursorError(f"{what} is gone")
 
 
+def require_version(given: object) -> Version:
+    """What a cursor is forwarded to. Raises `InvalidCursorError` for what is no version."""
+    if isinstance(given, Version):
+        return given
+    raise InvalidCursorError(
+        f"forward_to() expects a version of a program, got {given!r}; of a pipeline, write pipeline.forward(cursor)"
+    )
+
+
 def _unpickled(program: Program, past: tuple[Any, ...] = ()) -> Version:
     return Version(attrs.evolve(program, body=tuple(map(with_fresh_identities, program.body))), origin(UNPICKLED, past))
 
