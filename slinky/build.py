@@ -15,6 +15,7 @@ from slinky.graph.built import Built
 from slinky.graph.collecting import Graph, collect
 from slinky.graph.funcs import Func
 from slinky.graph.lowering import lower, unused_inputs, with_assigned_bounds
+from slinky.ir.identifiers import is_one_of
 from slinky.pipeline import Pipeline
 from slinky.runtime.collector import collector_paused
 from slinky.sched.primitives.all_copies import alias_copies
@@ -54,7 +55,7 @@ def build_pipeline(
     input that is produced, an output that is not produced, two buffers or funcs of one name, bounds that nothing
     determines. Raises `AnnotationError` for an annotation that is refused.
     """
-    if schedule not in SCHEDULES:
+    if not is_one_of(schedule, SCHEDULES):
         raise GraphError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     with collector_paused():
         graph = collect(inputs, outputs)

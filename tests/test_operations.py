@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Optional
 
+import numpy as np
 import pytest
 from scheduled import by_rows, stencil, stencils
 
@@ -460,3 +461,33 @@ def test_help_says_what_is_refused(name: str) -> None:
     doc = getattr(sl, name).__doc__
     assert "\nRefused: " in doc
     assert "\n    >>> print(" in doc
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "says"),
+    [
+        (lambda p, wrong: sl.choose_variant(p, "add", wrong), "a variant is given by its name"),
+        (lambda p, wrong: sl.split_loop(p, "add.y", 2, tail=wrong), "tail must be one of"),
+        (lambda p, wrong: sl.split_loop(p, "add.y", 2, names=wrong), "names must be a name or a sequence of names"),
+        (lambda p, wrong: sl.slide_window(p, "add", "for y", warmup=wrong), "warmup must be one of"),
+        (lambda p, wrong: sl.alias_copies(p, keep=wrong), "keep must be names of intermediates"),
+        (lambda p, wrong: sl.pipeline_loop(p, "for y", wrong), "argument stages: "),
+        (lambda p, wrong: sl.simplify(p, rc=wrong), "rc must be True or False, got"),
+        (lambda p, wrong: sl.region(p, "add", wrong), "a buffer is given by its name"),
+        (lambda p, wrong: sl.dependences(wrong), "the first argument must be a Pipeline"),
+        (lambda p, wrong: sl.loop(sl.variables("y x")[0], tail=wrong), "the tail of the loop over y is"),
+        (lambda p, wrong: sl.scalar("n", wrong), "the kind of a scalar is int or float"),
+        (lambda p, wrong: sl.build_pipeline([], [], schedule=wrong), "schedule must be one of"),
+    ],
+)
+@pytest.mark.parametrize("wrong", [np.zeros((2, 3)), np.array(2.5)])
+def test_arrays_in_place_of_names_are_refused_as_what_they_are(rewrite: Any, says: str, wrong: Any) -> None:
+    """An array that is compared, asked for its truth or gone through raises an error of NumPy's own."""
+    with pytest.raises(sl.SlinkyError, match=says):
+        rewrite(sl.split_loop(stencil(), "stencil.y", 2), wrong)
+
+
+def test_a_warm_up_is_peeled_along_one_dimension() -> None:
+    p = sl.line_buffer(stencil(), "stencil", "y")
+    with pytest.raises(sl.InvalidCursorError, match="has no dimension None"):
+        sl.peel_warmup(p, "stencil", None)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from slinky.errors import GraphError
+from slinky.ir.identifiers import is_one_of
 from slinky.symbolic.expressions import Constant, Expr, ExprLike, Scalar, Variable, as_expr, is_integer
 from slinky.symbolic.traversal import symbols
 
@@ -82,7 +83,7 @@ def loop(
         raise GraphError(f"the workers of the loop over {variable} are at least 1, or 0 for all, got {count}")
     if not is_integer(align) or align < 1:
         raise GraphError(f"the loop over {variable} begins at a multiple of an integer, 1 or more, got {align!r}")
-    if tail not in ("clamp", "cut", "shift", "perfect"):
+    if not is_one_of(tail, ("clamp", "cut", "shift", "perfect")):
         raise GraphError(f"the tail of the loop over {variable} is clamp, cut, shift or perfect, got {tail!r}")
     return LoopAnnotation(variable, given, count, tail, align)
 

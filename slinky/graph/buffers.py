@@ -96,7 +96,7 @@ def scalar(name: str, kind: type[int] | type[float] = int) -> Scalar | FloatScal
 
     Raises `GraphError` for a bad name, or a kind that is neither `int` nor `float`.
     """
-    if kind not in (int, float):
+    if kind is not int and kind is not float:
         raise GraphError(f"the kind of a scalar is int or float, got {kind!r}")
     name = valid_name(name, "a scalar")
     if name in RUN_OPTIONS:

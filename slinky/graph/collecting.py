@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import attrs
+import numpy as np
 
 from slinky.errors import GraphError
 from slinky.graph.buffers import BufferExpr
@@ -68,7 +69,7 @@ def _buffers(given: object, what: str) -> tuple[BufferExpr, ...]:
     """The inputs or outputs of a pipeline, each a buffer, none twice."""
     if isinstance(given, BufferExpr):
         raise GraphError(f"{what} of a pipeline must be a list, such as [{given.name}], got one buffer alone")
-    if not isinstance(given, Iterable):
+    if not np.iterable(given):
         raise GraphError(f"{what} of a pipeline must be a list of sl.BufferExpr, got {given!r}")
     buffers = tuple(given)
     for buffer in buffers:

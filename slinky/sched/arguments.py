@@ -17,11 +17,12 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Annotated, Any, ForwardRef, TypeAlias, Union, get_args, get_origin
 
 import attrs
+import numpy as np
 
 from slinky.cursors import cursors as kinds_of_cursors
 from slinky.cursors.base import Cursor, InvalidCursor
@@ -321,9 +322,9 @@ def _sequence_argument(
     if value is None and optional:
         return None
     is_one = isinstance(value, (str, Cursor, Expr)) and not isinstance(value, BlockCursor)
-    if single is not None and (is_one or not isinstance(value, Iterable)):
+    if single is not None and (is_one or not np.iterable(value)):
         return single(p, value)
-    if is_one or not isinstance(value, Iterable):
+    if is_one or not np.iterable(value):
         raise OperationError(f"expected a {kind.__name__}, got {value!r}")
     given = list(value)
     if not repeated and len(given) != len(items):

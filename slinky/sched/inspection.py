@@ -174,6 +174,8 @@ def region(p: Pipeline, place: Cursor | str, buffer: str | None = None) -> tuple
     found = tuple(_accesses(p, given))
     if buffer is None:
         return found
+    if not isinstance(buffer, str):
+        raise OperationError(f"region: a buffer is given by its name, got {buffer!r}")
     chosen = tuple(access for access in found if access.buffer == buffer)
     if not chosen:
         touched = ", ".join(dict.fromkeys(access.buffer for access in found)) or "nothing"
@@ -307,7 +309,7 @@ def dependences(p: Pipeline, place: Cursor | str | None = None) -> tuple[Depende
     on a later one of the iteration before: by the same pair.
     """
     kinds = (LoopCursor, IfCursor, BlockCursor, CallCursor)
-    given = p.body() if place is None else _place(p, place, kinds, "dependences")
+    given = _place(p, p.body() if place is None and isinstance(p, Pipeline) else place, kinds, "dependences")
     accesses = [_Touched(p._version, access) for access in _accesses(p, given)]
     found: dict[Dependence, None] = {}
     for at, later in enumerate(accesses):

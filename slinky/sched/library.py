@@ -333,7 +333,7 @@ def peel_warmup(p: sl.Pipeline, call: sl.CallCursor | str, dim: str) -> Any:
         raise sl.SchedulingError(f"no loop stands around the call of {call.name()}", place=call)
     loop, buffer = around[-1], call.outputs()[0]
     written = [a for a in sl.region(p, loop, buffer) if a.call == call and a.kind == "write"]
-    ahead = call.bounds(dim).min - variable(loop.name())
+    ahead = call.dim(dim).bounds().min - variable(loop.name())
     dims = _dims_of(p, call, buffer)
     if dim not in dims:
         raise sl.OperationError(f"dimension {dim!r} of {call.name()} is none of {buffer}, which has {', '.join(dims)}")

@@ -19,6 +19,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
+import numpy as np
+
 from slinky.cursors.lineages import Applied
 from slinky.errors import InvalidCursorError, OperationError, RewritingError, SchedulingError
 from slinky.pipeline import Pipeline
@@ -106,6 +108,8 @@ def sched_op(*cursors: Any) -> Any:
         def operation(p: Pipeline, *args: Any, rc: bool = False, **kwargs: Any) -> Any:
             if not isinstance(p, Pipeline):
                 raise OperationError(f"{name}: the first argument must be a Pipeline, got {type(p).__name__}")
+            if not isinstance(rc, (int, np.bool_)):
+                raise OperationError(f"{name}: rc must be True or False, got {rc!r}")
             taken = arguments()
             given: Sequence[Any] = ()
             named: Mapping[str, Any] = {}

@@ -5,8 +5,10 @@ It is made of `alias_copy` and `split_boundary`, which prove each step; what the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from slinky.cursors.cursors import CallCursor
 from slinky.cursors.versions import Version
@@ -65,7 +67,7 @@ square(b[max(b.x.min, b.x.min + out.x.min - a.x.max - 1) .. b.x.min + out.x.max 
 
 def _names(version: Version, keep: object) -> set[str]:
     """The buffers that are to be kept; raises `OperationError` for what is no name of one."""
-    names = [keep] if isinstance(keep, str) else [*keep] if isinstance(keep, Iterable) else [keep]
+    names = [keep] if isinstance(keep, str) else [*keep] if np.iterable(keep) else [keep]
     for name in names:
         if not isinstance(name, str) or not version.is_allocated(name):
             raise OperationError(f"keep must be names of intermediates of the pipeline, got {name!r}")

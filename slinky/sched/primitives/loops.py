@@ -19,6 +19,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_body, with_identity, with_interval, with_mode, with_range, with_variable
 from slinky.ir.effects import bounds_of_dim, calls_in
+from slinky.ir.identifiers import is_one_of
 from slinky.ir.statements import SERIAL, Alloc, Call, For, Parallel, Pipelined, Statement, fresh_identity, workers_of
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
@@ -120,10 +121,10 @@ def split_loop(
         inner: the loop that was split, now over one piece; for a dimension, the dimension of the call.
         tail: with `tail="cut"` the statement behind the loop, else an `InvalidCursor`.
     """
-    if tail not in TAILS:
+    if not is_one_of(tail, TAILS):
         raise OperationError(f"tail must be one of {', '.join(TAILS)}, got {tail!r}")
-    chosen = (names,) if isinstance(names, str) else names or ()
-    if not isinstance(chosen, (tuple, list)):
+    chosen = (names,) if isinstance(names, str) else () if names is None else names
+    if not isinstance(chosen, (tuple, list)) or not all(isinstance(name, str) for name in chosen):
         raise OperationError(f"names must be a name or a sequence of names, got {names!r}")
     require_known_symbols(p._version, factor, "the factor")
     if isinstance(loop, DimCursor):

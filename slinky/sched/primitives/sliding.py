@@ -30,6 +30,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_body, with_box, with_interval, with_range
 from slinky.ir.effects import bounds_of_dim, dims_written, written_by
+from slinky.ir.identifiers import is_one_of
 from slinky.ir.statements import Alloc, Call, For, is_in_order
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
@@ -110,7 +111,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
         loop: the loop.
         call: the call.
     """
-    if warmup not in WARMUPS:
+    if not is_one_of(warmup, WARMUPS):
         raise OperationError(f"warmup must be one of {', '.join(WARMUPS)}, got {warmup!r}")
     version, old, around = p._version, call._call, loop._loop
     d = _moving_dim(version, call, loop)
