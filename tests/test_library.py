@@ -515,6 +515,12 @@ def test_integers_of_numpy_are_integers() -> None:
     p, four, two = sl.split_loop(stencils(2), "s2.y", 3), np.int64(4), np.int64(2)
     assert sl.align_loop(p, "for y", four).same_program(sl.align_loop(p, "for y", 4))  # type: ignore[arg-type]
     assert sl.strips(stencils(2), four, workers=two).same_program(sl.strips(stencils(2), 4, workers=2))  # type: ignore[arg-type]
+    assert p.find("s2").bounds(two - 2) == p.find("s2").bounds("y")
+    halved = sl.repeat(lambda p, place: sl.split_loop(p, place, 2), two)  # type: ignore[arg-type]
+    assert len(halved(p, "for y").find_all("for _")) == 3
+    given = (stencils(2), *picture(12, 12, 2))
+    by_numpy = sl.auto_schedule(*given, max_bytes=np.int64(100_000), workers=np.int32(2), machine=sl.Machine())
+    assert by_numpy.same_program(sl.auto_schedule(*given, max_bytes=100_000, workers=2, machine=sl.Machine()))
 
 
 @pytest.mark.parametrize("sizes", [4, None, sl.variables("y")[0], np.array([1, 2]), {}])

@@ -11,14 +11,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from functools import reduce
-from typing import Any, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, SupportsIndex, TypeAlias, TypeVar, cast
 
 from slinky.errors import InvalidCursorError, OperationError
 from slinky.ir.effects import of_buffer, reads, writes
 from slinky.ir.printer import expression_text, interval_in
 from slinky.ir.statements import Call, Program
 from slinky.symbolic.bounds import simplify
-from slinky.symbolic.expressions import Condition, Expr
+from slinky.symbolic.expressions import Condition, Expr, is_integer
 from slinky.symbolic.intervals import Box, Interval, hull
 from slinky.symbolic.proofs import Facts
 
@@ -126,8 +126,8 @@ def dim_position(dims: tuple[str, ...], dim: object, what: str) -> int:
     if isinstance(dim, str):
         if dim in dims:
             return dims.index(dim)
-    elif not isinstance(dim, bool) and isinstance(dim, int) and -len(dims) <= dim < len(dims):
-        return dim % len(dims)
+    elif is_integer(dim) and -len(dims) <= (position := operator.index(cast(Any, dim))) < len(dims):
+        return position % len(dims)
     raise InvalidCursorError(f"{what} has no dimension {dim!r}; its dimensions are {', '.join(dims) or 'none'}")
 
 

@@ -27,6 +27,7 @@ from slinky.sched.grouping import ABOUT_AS_GOOD, Aims
 from slinky.sched.machines import Machine, this_machine_for
 from slinky.sched.recomputing import Recomputed, Related, recomputed
 from slinky.sched.relations import Relations, relations_for
+from slinky.symbolic import is_integer
 
 
 class AutoScheduleCursors(sl.ReturnedCursors):
@@ -125,11 +126,11 @@ def _auto_schedule(
 
 
 def require_options(
-    max_bytes: object, workers: object, machine: object, backend: object, *, who: str = "auto_schedule"
+    max_bytes: Any, workers: Any, machine: object, backend: object, *, who: str = "auto_schedule"
 ) -> None:
     """Raise `OperationError` for options that make no sense, and `ArgumentError` for a back end that is not there."""
     for name, value, least in (("max_bytes", max_bytes, 0), ("workers", workers, 1)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+        if value is not None and (not is_integer(value) or value < least):
             raise sl.OperationError(f"{who}: {name} must be an integer of at least {least}, got {value!r}")
     if machine is not None and not isinstance(machine, Machine):
         raise sl.OperationError(f"{who}: machine must be a Machine, got {machine!r}")

@@ -26,6 +26,7 @@ from slinky.cursors.cursors import DimCursor, ExprCursor, StatementCursor
 from slinky.errors import InvalidCursorError, OperationError, PatternError, SchedulingError
 from slinky.pipeline import Pipeline
 from slinky.sched.records import ReturnedCursors
+from slinky.symbolic import is_integer
 
 REFUSALS = (SchedulingError, InvalidCursorError, PatternError)
 """What a step raises that cannot be taken here; `attempt` and its like catch these errors, and nothing else."""
@@ -410,8 +411,8 @@ def _require_place(cursor: object, who: str) -> Cursor:
     return cursor
 
 
-def _require_count(most: object, who: str) -> int:
-    if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+def _require_count(most: int, who: str) -> int:
+    if not is_integer(most) or most < 0:
         raise OperationError(f"{who}: most must be an integer of at least 0, got {most!r}")
     return most
 
