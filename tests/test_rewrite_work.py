@@ -17,7 +17,7 @@ from slinky.cursors.editing import Edit, Gap
 from slinky.ir.copies import with_box, with_fresh_identities, with_interval, with_range
 from slinky.ir.statements import If
 from slinky.sched.gate import settle
-from slinky.sched.legality import coverage
+from slinky.sched.legality import coverage, stages
 from slinky.sched.primitives.ranges import _AtRest, _Resting
 from slinky.symbolic import proofs
 from slinky.symbolic.expressions import as_expr, equal
@@ -361,3 +361,22 @@ def test_only_so_many_cases_of_first_and_later_iterations_are_told_apart(monkeyp
     monkeypatch.setattr(coverage, "_MOST_CASES", 10)
     with pytest.raises(sl.SchedulingError, match="not shown that use finds all of t"):
         sl.slide_window(p, "make", inner, warmup="first")
+
+
+@pytest.mark.parametrize("depth", [1_000, 10**30])
+def test_only_so_many_iterations_ahead_are_looked_at(monkeypatch: pytest.MonkeyPatch, depth: int) -> None:
+    """More of them under way than can be looked at is refused, however many."""
+    looked_at: list[int] = []
+    overlap = stages._overlap
+
+    def counted(*given: Any) -> stages.Overlap:
+        looked_at.append(given[-1])
+        return overlap(*given)
+
+    p = sl.line_buffer(_chain(3, "ahead"), "f2", "y")
+    monkeypatch.setattr(stages, "_overlap", counted)
+    with resting(), pytest.raises(sl.SchedulingError) as refused:
+        sl.pipeline_loop(p, "for y", depth=depth)
+    assert len(looked_at) < 2_000
+    assert "not shown that stage" in refused.value.reason
+    assert sl.pipeline_loop(p, "for y", depth=100).find("for y").depth() == 100

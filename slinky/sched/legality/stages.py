@@ -36,6 +36,7 @@ from slinky.symbolic.comparing import at_most
 from slinky.symbolic.differences import at_most_in_all_cases, largest_difference, largest_fixed_difference
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.intervals import Box, Interval, not_empty, substitute_box
+from slinky.symbolic.patience import current_patience
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import symbols
 
@@ -157,11 +158,18 @@ def _overlap(loop: For, ahead: Use, behind: Use, distance: int) -> Overlap:
     return Overlap(ahead, behind, distance, there, substitute_box(ahead.said, put), known)
 
 
+_COEFFICIENTS_PER_OVERLAP = 2_000
+"""What it takes to look at one overlap, of which there are as many as iterations under way, beside what is searched."""
+
 # Apart ----------------------------------------------------------------------------------------------------------------
 
 
 def _are_apart(overlap: Overlap, loop: For) -> bool:
-    """Whether two uses are shown to touch no place in common."""
+    """Whether two uses are shown to touch no place in common: not where the patience of the rewrite is used up."""
+    patience = current_patience()
+    if patience.is_used_up(0):
+        return False
+    patience.spend(_COEFFICIENTS_PER_OVERLAP)
     return any(_are_apart_along(overlap, loop, d, fold) for d, fold in enumerate(_folds(overlap)))
 
 
@@ -197,8 +205,10 @@ def folds_needed(version: Version, loop: For) -> dict[int, tuple[int, list[Expr]
     needed: dict[int, tuple[int, list[Expr]]] = {}
     ranges: dict[Expr, Interval] = {loop.variable: loop.range}
     for overlap in overlaps(version, loop):
-        alloc = overlap.behind.alloc
-        if alloc is None or _are_apart(overlap, loop):
+        alloc, is_harmless = overlap.behind.alloc, _are_apart(overlap, loop)
+        if current_patience().is_used_up(0):
+            break  # nor will it be shown that the stages may overlap
+        if alloc is None or is_harmless:
             continue
         for d, fold in enumerate(alloc.folds):
             if fold is None or not _is_before(overlap.behind.region[d], overlap.there[d], overlap.known):
