@@ -269,11 +269,57 @@ class SchedulingError(RewritingError, ValueError):
         details = f"\nnot shown: {condition}" if is_open else ""
         details += f"\nfor example: {self.example}" if self.example else ""
         details += f"\nhint: {self.hint}" if self.hint else ""
-        place = f"\nat:\n{self.place}" if self.place is not None else ""
-        return self._text(self.reason, details) + place
+        text = self._text(self.reason, details)
+        if self.place is None:
+            return text
+        return f"{text}\nat:\n{_quoted(str(self.place), max(_LONGEST_MESSAGE - len(text), _SHORTEST_QUOTE))}"
 
     def __reduce__(self) -> tuple[type[SlinkyError], tuple[str]]:
         return (SchedulingError, (str(self),))
+
+
+_LONGEST_MESSAGE, _SHORTEST_QUOTE = 1000, 250
+"""How long a message may be for its place to be shown with all that is around it, and what a place has in any case."""
+
+_LONGEST_LINE = 160
+"""How long a line is at most where not all of what is around a place is shown."""
+
+
+def _quoted(place: str, most: int) -> str:
+    """The place as it is shown, and no more of what is around it than fits: lines by turns before and behind it.
+
+    Lines that do not begin with blanks are the place: those of its statements, and what it is of the statement.
+    """
+    if len(place) <= most:
+        return place
+    lines = [_shortened(line) for line in place.split("\n")]
+    marked = [n for n, line in enumerate(lines) if not line.startswith("  ")] or [0]
+    shown = {0, marked[0], marked[-1]}
+    left = most - sum(len(lines[n]) + 1 for n in shown) - 3 * (len(_LEFT_OUT) + 1)
+    for distance in range(1, len(lines)):
+        for n in {marked[0] - distance, marked[0] + distance} & set(range(len(lines))) - shown:
+            left -= len(lines[n]) + 1
+            if left >= 0:
+                shown.add(n)
+        if left < 0:
+            break
+    text: list[str] = []
+    for n, line in enumerate(lines):
+        if n in shown:
+            text.append(line)
+        elif text[-1] != _LEFT_OUT:
+            text.append(_LEFT_OUT)
+    return "\n".join(text)
+
+
+_LEFT_OUT = "    ..."
+
+
+def _shortened(line: str) -> str:
+    """A line that is not too long: of a longer one, how it begins and how it ends."""
+    if len(line) <= _LONGEST_LINE:
+        return line
+    return f"{line[: _LONGEST_LINE * 2 // 3]} ... {line[-_LONGEST_LINE // 4 :]}"
 
 
 class AnnotationError(SchedulingError):

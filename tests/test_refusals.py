@@ -559,3 +559,24 @@ def test_a_refusal_can_be_pickled() -> None:
     with pytest.raises(sl.SchedulingError) as caught:
         sl.fold_storage(SLID, FUSED_ALLOC, "y", 2)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_a_refusal_in_a_long_program_shows_no_more_than_is_read() -> None:
+    """The place is there, marked, and what is around it as far as that fits; of long lines, how they begin and end."""
+    p = stencils(40)
+    for _ in range(5):
+        p = sl.split_loop(p, "s40.y", 4)
+    for k in range(39, 31, -1):
+        p = sl.compute_at(p, f"s{k}", "for y_4")
+    for refused in (
+        lambda: sl.fuse_calls(p, "s36", "s37", "both"),
+        lambda: sl.reorder_statements(p, p.body()),
+        lambda: sl.parallelize_loop(p, "for y"),
+    ):
+        with pytest.raises(sl.SchedulingError) as error:
+            refused()
+        message = str(error.value)
+        shown = [line for line in str(error.value.place).splitlines() if line.startswith(">")]
+        assert shown
+        assert shown[0][:60] in message
+        assert len(message) <= 1000
