@@ -11,6 +11,7 @@ Invariant: a bound holds for all values that meet the facts and the ranges, and 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -150,9 +151,10 @@ def _largest(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts, is
     clauses = _as_maximum(a), _as_minimum(b)
     if len(clauses[0]) * len(clauses[1]) > _MOST_PAIRS:
         return None
+    plain = functools.cache(lambda high, low: _plain(high, low, ranges, known, is_wanted))  # clauses share operands
     found: list[Expr] = []
     for smallest, largest in itertools.product(*clauses):
-        pairs = (_plain(high, low, ranges, known, is_wanted) for high, low in itertools.product(smallest, largest))
+        pairs = itertools.starmap(plain, itertools.product(smallest, largest))
         bounded = [most for most in pairs if most is not None]
         if not bounded:
             return None

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slinky.symbolic import differences
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.clamps import without_cut_off
 from slinky.symbolic.differences import cases, largest_difference
@@ -117,6 +118,22 @@ def test_a_fact_bounds_a_difference() -> None:
     known = facts(equal(at, first))
     assert str(largest_difference(at + 7, first, {}, known)) == "7"
     assert largest_difference(at + 7, last, {}, known) is None
+
+
+def test_what_many_clauses_share_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[Expr, Expr]] = []
+    plain = differences._plain
+
+    def counted(a: Expr, b: Expr, *more: Any) -> Expr | None:
+        compared.append((a, b))
+        return plain(a, b, *more)
+
+    pairs = list(itertools.combinations([variable(f"v{k}") for k in range(6)], 2))
+    above = maximum(*(minimum(*pair, y + k) for k, pair in enumerate(pairs)))
+    below = minimum(*(maximum(*pair, y - k) for k, pair in enumerate(pairs)))
+    monkeypatch.setattr(differences, "_plain", counted)
+    assert str(largest_difference(above, below, {y: Interval(at, at + 9)}, NO_FACTS)) == "23"
+    assert len(compared) == len(set(compared)) == (6 + len(pairs)) ** 2
 
 
 def test_many_choices_are_given_up_not_written_out() -> None:
