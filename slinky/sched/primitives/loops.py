@@ -124,7 +124,7 @@ def split_loop(
     if not is_one_of(tail, TAILS):
         raise OperationError(f"tail must be one of {', '.join(TAILS)}, got {tail!r}")
     chosen = (names,) if isinstance(names, str) else () if names is None else names
-    if not isinstance(chosen, (tuple, list)) or not all(isinstance(name, str) for name in chosen):
+    if not isinstance(chosen, (tuple, list)):
         raise OperationError(f"names must be a name or a sequence of names, got {names!r}")
     require_known_symbols(p._version, factor, "the factor")
     if isinstance(loop, DimCursor):
