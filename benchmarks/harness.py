@@ -141,10 +141,11 @@ def measured_peak(benchmark: str, case: str, side: str, quick: bool) -> int | No
 def peak_of(sides: Sequence[Side], name: str) -> int | None:
     """In a process of its own: how far resident memory rises in a run that is not the first.
 
-    The system's counters may lag behind by some dozens of pages, hence the median of several runs.
+    The system's counters may lag behind by some dozens of pages, hence the median of several runs. What these give is
+    held, so that none has the memory of another's result.
     """
     side = next(side for side in sides if side.name == name)
-    first = np.asarray(side.run())
+    held = [np.asarray(side.run())]
     rises: list[int] = []
     for _ in range(5):
         side.release()
@@ -155,9 +156,9 @@ def peak_of(sides: Sequence[Side], name: str) -> int | None:
         before = _status("VmRSS")
         result = np.asarray(side.run())
         rise = _status("VmHWM") - before
-        made = 0 if np.may_share_memory(first, result) else result.nbytes
+        made = 0 if np.may_share_memory(held[0], result) else result.nbytes
         rises.append(max(rise - made, 0))
-        del result
+        held.append(result)
     return int(statistics.median(rises))
 
 
