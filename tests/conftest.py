@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import fuzzing
 import judge_hook
@@ -208,6 +209,18 @@ def _flags(changed: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Iterator[No
 # ----------------------------------------------------------------------------------------------------------------
 
 judge_hook.install()
+
+
+@pytest.fixture
+def moves_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Traced functions move to C after their first call, and pipelines and libraries are nobody else's."""
+    from slinky.frontend import jitting, to_native, tracing
+
+    monkeypatch.setenv("SLINKY_NATIVE", "1")
+    monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(to_native, "PATIENCE", 0.0)
+    monkeypatch.setattr(jitting, "PLANS", tracing.Plans())
+    monkeypatch.setattr(to_native, "_progress", WeakKeyDictionary())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,7 +12,6 @@ import threading
 import warnings
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -20,13 +19,13 @@ from c_programs import needs_compiler
 from random_arithmetic import numbers, plane, same_bits
 
 import slinky as sl
-from slinky.frontend import jitting, to_native
-from slinky.frontend.tracing import Plans
+from slinky.frontend import to_native
 from slinky.native import plans
 from slinky.native.background import MOST_WAITING, Background
 
 pytestmark = [
     needs_compiler,
+    pytest.mark.usefixtures("moves_at_once"),
     pytest.mark.skipif(os.name != "posix", reason="compilers of these tests are shell scripts"),
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
 ]
@@ -36,16 +35,6 @@ SECONDS = 120
 """After so long, something hangs."""
 
 Array = np.ndarray[Any, Any]
-
-
-@pytest.fixture(autouse=True)
-def _moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions move after their first call, and pipelines and libraries are nobody else's."""
-    monkeypatch.setenv("SLINKY_NATIVE", "1")
-    monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(to_native, "PATIENCE", 0.0)
-    monkeypatch.setattr(jitting, "PLANS", Plans())
-    monkeypatch.setattr(to_native, "_progress", WeakKeyDictionary())
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -13,8 +12,7 @@ from c_programs import needs_compiler
 
 import slinky as sl
 from slinky.errors import CompilationFailedWarning
-from slinky.frontend import jitting, to_native
-from slinky.frontend.tracing import Plans
+from slinky.frontend import jitting
 from slinky.frontend.worth import Estimate
 from slinky.sched import machines
 
@@ -22,15 +20,6 @@ Array = np.ndarray[Any, Any]
 SECONDS = 120
 MACHINE = sl.Machine(near_bandwidth=9e10, shared_bandwidth=9e10, memory_bandwidth=4e10)
 """One whose memory is hardly slower than its caches: NumPy is as fast on whole arrays."""
-
-
-@pytest.fixture
-def _moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLINKY_NATIVE", "1")
-    monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(to_native, "PATIENCE", 0.0)
-    monkeypatch.setattr(jitting, "PLANS", Plans())
-    monkeypatch.setattr(to_native, "_progress", WeakKeyDictionary())
 
 
 def stencil(x: Array) -> Array:
@@ -55,7 +44,7 @@ X = np.random.default_rng(0).random((300, 400))
 
 
 @needs_compiler
-@pytest.mark.usefixtures("_moves")
+@pytest.mark.usefixtures("moves_at_once")
 def test_what_is_faster_in_c_moves_there() -> None:
     function = jit(stencil)
     for _ in range(2):
@@ -66,7 +55,7 @@ def test_what_is_faster_in_c_moves_there() -> None:
     np.testing.assert_array_equal(function(X), stencil(X), strict=True)
 
 
-@pytest.mark.usefixtures("_moves")
+@pytest.mark.usefixtures("moves_at_once")
 def test_what_does_not_move_is_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_as_it_is(jit(stencil, native=False), X)
     assert not is_as_it_is(jit(stencil), X)
@@ -75,7 +64,7 @@ def test_what_does_not_move_is_left_to_numpy(monkeypatch: pytest.MonkeyPatch) ->
     assert is_as_it_is(jit(stencil), X)
 
 
-@pytest.mark.usefixtures("_moves")
+@pytest.mark.usefixtures("moves_at_once")
 @pytest.mark.parametrize("how", ["no compiler", "nothing in C", "a compiler that fails"])
 def test_where_there_is_no_c_for_it_it_is_left_to_numpy_again(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -107,7 +96,7 @@ def test_a_schedule_that_is_faster_by_numpy_s_loops_stays(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Whether there is C or not."""
-    request.getfixturevalue("_moves")
+    request.getfixturevalue("moves_at_once")
     assert not is_as_it_is(sl.jit(workers=1, machine=sl.Machine(), native=False)(stencil), np.empty((2000, 3000)))
     monkeypatch.setattr("slinky.native.plans.compiler", lambda: None)
     function = sl.jit(workers=1, machine=sl.Machine())(stencil)

@@ -366,14 +366,13 @@ class Jit:
         it `stays` with the former, or the function is called as it is."""
         own, of = weakref.ref(self), weakref.ref(traced)
 
-        def settle(plan: Runs) -> None:
+        def settle(plan: Runs, runs_c: bool) -> None:
             jit, trace = own(), of()
             if jit is not None and trace is not None:
-                trace.scheduled[key] = plan if stays or plan is not move.python_plan else None
+                trace.scheduled[key] = plan if stays or runs_c else None
                 jit._ready.clear()  # they enter what chooses
 
-        move = Move(scheduled, self._function.__name__, settle)
-        return move
+        return Move(scheduled, self._function.__name__, settle)
 
     def _call_lazily(self, trace: Trace, arguments: Any, keywords: Any) -> Any:
         """What the function gives for lazy arrays."""

@@ -55,13 +55,13 @@ _progress: WeakKeyDictionary[Pipeline, _Progress] = WeakKeyDictionary()
 
 
 class Move:
-    """A schedule on its way to its native plan. `settle` is told what runs it in the end."""
+    """A schedule on its way to its native plan. `settle` is told what runs it in the end, and whether that is C."""
 
-    def __init__(self, pipeline: Pipeline, title: str, settle: Callable[[Runs], None]) -> None:
+    def __init__(self, pipeline: Pipeline, title: str, settle: Callable[[Runs, bool], None]) -> None:
         self._pipeline = pipeline
         self._title = title
         self._settle = settle
-        self.python_plan: Runs = pipeline.compile()
+        self._plan: Runs = pipeline.compile()
         self._progress = _progress.setdefault(pipeline, _Progress())
         self._settled: Runs | None = None
 
@@ -71,7 +71,7 @@ class Move:
         if progress.job is not None:
             return self._found().enter(arrays, scalars)
         began = perf_counter()
-        result = self.python_plan.enter(arrays, scalars)
+        result = self._plan.enter(arrays, scalars)
         progress.spent += perf_counter() - began
         if progress.spent >= PATIENCE:
             self.begin()
@@ -107,12 +107,12 @@ class Move:
         if self._settled is not None:
             return self._settled
         if job is None or not job.is_done:
-            return self.python_plan
+            return self._plan
         if job.is_lost:  # this is a forked child, in which nobody compiles it
             self._progress.job = None
-            return self.python_plan
-        self._settled = found = job.result or self.python_plan
-        self._settle(found)
+            return self._plan
+        self._settled = found = job.result or self._plan
+        self._settle(found, job.result is not None)
         error, job.error = job.error, None
         if error is not None:
             warnings.warn(

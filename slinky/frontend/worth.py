@@ -3,7 +3,8 @@
 Idea. Operation after operation on whole arrays costs what memory takes where the arrays on the way do not stay in the
 caches; else it costs little, and a pipeline has more calls and copies to make than the model knows of. So there must be
 more on the way than the caches hold, and the schedule must be predicted to take four fifths of the time at most. What
-functions compute, beside what memory takes, is the same on both sides.
+functions compute, beside what memory takes, is the same on both sides. What gains less by NumPy's loops may gain in C:
+there, arithmetic takes what its first operands and its last results take, and little more.
 
 NumPy takes at least what its operations read and write; the model of callbacks, which go over their data more than
 once, says more of most. What it takes is in between: of 40 functions on arrays of 1 to 50 MB, their geometric mean told
@@ -27,7 +28,6 @@ from slinky.frontend.operations import Along, Around, Assembled, Contraction, Po
 from slinky.frontend.sizes import Length, expr_of
 from slinky.pipeline import Pipeline
 from slinky.runtime.pages import LEAST_BYTES
-from slinky.sched.measured_functions import FUNCTIONS
 
 SecondsOf = Callable[[str, Any], float]
 """What a function of this name takes for an element of a type, beside the time that goes into memory."""
@@ -109,14 +109,15 @@ def estimate(
     for node in made:
         if type(node.operation) is Around:
             continue
-        beside = _element_seconds(node, seconds_of) * _elements(node, of) + _PRODUCT_SECONDS * _products(node, of)
+        each = _element_seconds(node, seconds_of)
+        beside = each * _elements(node, of) + _PRODUCT_SECONDS * _products(node, of)
         written = sum(_bytes(result.shape, result.dtype, of) for result in node.results)
         moved = _read(node, of) * (1 + _TEMPORARIES.get(node.operation.name, 0)) + written
         more += beside
         turned += _TURNED_SECONDS * _turned(node, of)
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
         seconds += 0.0 if _is_in_place(node) else _cleared(node, of) / machine.clearing_bandwidth
-        if _is_exact_in_c(node):
+        if _is_exact_in_c(node, is_function=each > 0.0):
             beside, moved = 0.0, _PASSES_IN_C.get(node.operation.name, 0) * _read(node, of) + written
         in_c += beside + moved / machine.near_bandwidth
     ends = _ends(nodes, of)
@@ -180,10 +181,11 @@ def _is_turned(view: View) -> bool:
     return axes != sorted(axes)
 
 
-def _is_exact_in_c(node: Node) -> bool:
-    """Whether C is likely to compute an operation to the bits that NumPy gives."""
+def _is_exact_in_c(node: Node, *, is_function: bool) -> bool:
+    """Whether C is likely to compute an operation to the bits that NumPy gives: no `function` that is more than
+    arithmetic."""
     if isinstance(node.operation, Pointwise):
-        return is_arithmetic(node) and node.operation.name not in FUNCTIONS
+        return is_arithmetic(node) and not is_function
     if isinstance(node.operation, Along):
         is_same = node.operands[0].dtype == node.results[0].dtype
         return node.operation.name in _PASSES_IN_C and len(node.operation.axes) == 1 and is_same

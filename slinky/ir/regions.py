@@ -8,13 +8,12 @@ the access reads, and a smaller box never reads more than a larger one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from slinky.ir.remembered import remembered
-from slinky.ir.statements import ConstantBuffer, InputPort, LoweredFunc, OutputPort, Program, View
+from slinky.ir.statements import ConstantBuffer, LoweredFunc, OutputPort, Program, View
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.expressions import Expr, constant, linear, metadata, variable
 from slinky.symbolic.intervals import Box, Interval, substitute_box
@@ -36,26 +35,22 @@ def _ends(func: LoweredFunc) -> tuple[tuple[Expr, Expr], ...]:
 def input_templates(func: LoweredFunc) -> tuple[Box, ...]:
     """The region of each input, in terms of `end_symbols`. Of a view along dimensions that go together, as on a
     diagonal, it is all that the view has: a view of a box has all combinations of its coordinates."""
-    found = _templates(func, tuple(port.box for port in func.inputs))
-    if not any(map(partial(_goes_together, frozenset(func.dims)), func.inputs)):
-        return found
-    known = facts(*func.known)
-    return tuple(
-        _image(port.view, own, known) if port.view is not None and own is not None else region
-        for port, own, region in zip(func.inputs, seen_templates(func), found, strict=False)
-    )
+    found = list(_templates(func, tuple(port.box for port in func.inputs)))
+    for k, port in enumerate(func.inputs):
+        if port.view is not None and _goes_together(frozenset(func.dims), port.view):
+            seen = seen_templates(func)[k]
+            assert seen is not None  # it has a view
+            found[k] = _image(port.view, seen, facts(*func.known))
+    return tuple(found)
 
 
-def _goes_together(dims: frozenset[Expr], port: InputPort) -> bool:
+def _goes_together(dims: frozenset[Expr], view: View) -> bool:
     """Whether a view has dimensions that follow the same one of the func, and are added in an index."""
-    if port.view is None:
-        return False
     follows = {
-        dim: dims.intersection(symbols(i.min) | symbols(i.max))
-        for dim, i in zip(port.view.dims, port.view.box, strict=True)
+        dim: dims.intersection(symbols(i.min) | symbols(i.max)) for dim, i in zip(view.dims, view.box, strict=True)
     }
-    for e in port.view.index:
-        own = [follows[dim] for dim in port.view.dims if dim in symbols(e)]
+    for e in view.index:
+        own = [follows[dim] for dim in view.dims if dim in symbols(e)]
         if len(frozenset().union(*own)) < sum(map(len, own)):
             return True
     return False
