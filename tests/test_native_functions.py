@@ -391,6 +391,16 @@ def test_squares_and_signs_of_floats(dtype: Any) -> None:
     compared(np.heaviside, a, b)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("function", [np.floor, np.ceil, np.trunc, np.rint])
+def test_floats_are_rounded_to_integers(function: np.ufunc, dtype: Any) -> None:
+    """Up to where all floats are integers, and beyond; zeros keep their signs."""
+    most = 2.0 ** (np.finfo(dtype).nmant + 1)
+    steps = np.array([*np.arange(0, 4, 0.25), most / 4 + 0.25, most / 2 - 0.5, most / 2 + 0.5, most - 1, most], dtype)
+    values = np.concatenate([hostile(dtype), steps, -steps, np.nextafter(steps, 0), np.nextafter(steps, dtype(np.inf))])
+    compared(lambda a: function(a), values[None, :])
+
+
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="other processors convert otherwise")
 @pytest.mark.parametrize(("own", "to"), list(itertools.product(["f4", "f8"], ["i1", "i2", "i4", "i8", "u1", "u2"])))
 def test_floats_become_integers_as_on_this_processor(own: str, to: str) -> None:

@@ -16,7 +16,8 @@ import pytest
 
 import slinky as sl
 from slinky.runtime import reusing
-from slinky.runtime.reusing import KEPT, LEAST_BYTES, MOST_BLOCKS, Kept, Results, is_reused
+from slinky.runtime.pages import LEAST_BYTES
+from slinky.runtime.reusing import KEPT, MOST_BLOCKS, Kept, Results, is_reused
 
 Array = np.ndarray[Any, Any]
 

@@ -233,10 +233,12 @@ def test_inner_loops_are_vector_instructions(tmp_path: Path) -> None:
         lambda a: np.where(a > 2, a, np.where(a == 1, np.float32(3), np.float32(4))),
         lambda a: np.sign(a) + 2,
         lambda a: np.heaviside(a, np.float32(0.5)) + 2,
+        *(np.floor, np.ceil, np.trunc, np.rint),
     ],
 )
 def test_what_follows_a_choice_is_vector_instructions(level: str, chosen: Callable[[Any], Any], tmp_path: Path) -> None:
-    """A choice of a constant is no second way through the loop, on which all that follows is a constant."""
+    """A choice of a constant is no second way through the loop, on which all that follows is a constant; and what is
+    rounded is no call of a function."""
     a, out = plane("a", np.float32), plane("out", np.float32)
     sl.arithmetic(1 / chosen(a[y, x] * 2), out[y, x], name="f")
     words = packed(sl.build_pipeline([a], [out]), tmp_path, f"-march={level}")

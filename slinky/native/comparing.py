@@ -1,4 +1,4 @@
-"""Comparisons of floats in C in which a NaN is no exception, and choices of floats without a branch.
+"""Comparisons of floats in C in which a NaN is no exception, choices of floats without a branch, and floats rounded.
 
 Idea. C has such comparisons (`isless`), but compilers that make vector instructions of them take those for which a NaN
 is an exception, or take instructions for the larger of two. Only asking for equality is harmless everywhere. So numbers
@@ -7,7 +7,10 @@ that are compared with a NaN are replaced by zeros first, by their bits, which n
 One of two floats is chosen by its bits, too. Of `c ? a : 0.1f` compilers make two ways through the loop, on one of
 which what follows is a constant, and then no vectors, where the processor has no masks (GCC, AVX2).
 
-Invariant: they give what the operators give, and raise nothing.
+Floats are rounded down, up and towards zero by way of `rint`: GCC makes vectors of that, but none of `floor`, `ceil`
+and `trunc` for x86 where exceptions count. The nearest integer is at most one off, and zeros keep their signs.
+
+Invariant: they give what the operators (`floor`, `ceil`, `trunc`) give, and raise nothing.
 """
 
 from __future__ import annotations
@@ -61,6 +64,26 @@ static inline @T slinky_clip@F(@T a, @T low, @T high)
     found = slinky_either@F(high == high, found, high);
     return slinky_either@F(low == low, found, low);
 }
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+static inline @T slinky_floor@F(@T a)
+{
+    const @T near = rint@F(a);
+    return near - slinky_masked@F(1, -(@I)slinky_less@F(a, near));
+}
+static inline @T slinky_trunc@F(@T a)
+{
+    return copysign@F(slinky_floor@F(fabs@F(a)), a);
+}
+static inline @T slinky_ceil@F(@T a)
+{
+    const @T near = rint@F(a);
+    return copysign@F(near + slinky_masked@F(1, -(@I)slinky_less@F(near, a)), a);
+}
+#else
+static inline @T slinky_floor@F(@T a) { return floor@F(a); }
+static inline @T slinky_trunc@F(@T a) { return trunc@F(a); }
+static inline @T slinky_ceil@F(@T a) { return ceil@F(a); }
+#endif
 #endif
 """
 
@@ -68,7 +91,7 @@ static inline @T slinky_clip@F(@T a, @T low, @T high)
 def comparisons_in(body: str) -> Iterator[str]:
     """The texts of the comparisons and choices that lines call."""
     for suffix in _TYPES:
-        if any(f"slinky_{name}{suffix}(" in body for name in ("less", "less_equal", "either", "clip")):
+        if any(f"slinky_{name}{suffix}(" in body for name in _NAMES):
             yield comparisons_of(suffix)
 
 
@@ -78,4 +101,5 @@ def comparisons_of(suffix: str) -> str:
     return _TEXT.replace("@T", own).replace("@I", bits).replace("@F", suffix)
 
 
+_NAMES = ("less", "less_equal", "either", "clip", "floor", "trunc", "ceil")
 _TYPES = {"f": ("float", "int32_t"), "": ("double", "int64_t")}

@@ -9,7 +9,8 @@ ones when they are written to again; if not, they are there for the next result,
 
 Invariant: a block is seen by arrays, whose base it is, or kept, or neither: never both. What is kept is at most
 `most_kept()` bytes in `MOST_BLOCKS` blocks, and given to results alone that fill three quarters of it or more. What an
-array holds at first is anything, as with `np.empty`.
+array holds at first is anything, as with `np.empty`. Smaller results (`pages.LEAST_BYTES`) are for the C library, which
+keeps what is freed of these without a word to the system: 6 MB were had and written to in 155 us so, and in 219 here.
 """
 
 from __future__ import annotations
@@ -26,11 +27,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from slinky.runtime.pages import is_large
+
 Array: TypeAlias = np.ndarray[Any, Any]
 Maker: TypeAlias = Callable[[tuple[int, ...], Any], Array]
-
-LEAST_BYTES = 1 << 22
-"""Smaller arrays have memory that was used before anyway: the C library keeps what is freed of it."""
 
 MOST_BLOCKS = 8
 """So many blocks are kept, of those that were last given back."""
@@ -144,7 +144,7 @@ class Results:
 
 def is_reused(shape: tuple[int, ...], dtype: Any) -> bool:
     """Whether an array is so large that its memory is used again, on a system that knows of it."""
-    return IS_KNOWN and bool(math.prod(shape) * np.dtype(dtype).itemsize >= LEAST_BYTES)
+    return IS_KNOWN and is_large(shape, dtype)
 
 
 @cache
