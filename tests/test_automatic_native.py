@@ -88,6 +88,20 @@ def test_what_calls_cost_in_c_decides() -> None:
     assert sl.explain(cheap).seconds < sl.explain(costly).seconds
 
 
+@pytest.mark.parametrize("side", range(300, 4000, 100))
+def test_two_workers_get_rows_never_columns_that_take_longer(side: int) -> None:
+    """Tasks of columns last long enough to be worth telling where those of rows do not, as columns are slow."""
+    a, out = (sl.BufferExpr(name, np.float64, 2) for name in ("a", "out"))
+    sl.arithmetic(a[y, x] * 2 + 1, out[y, x], name="f")
+    p = sl.build_pipeline([a], [out])
+    told = sl.explain(sl.auto_schedule(p, *[(side, side)] * 2, workers=2, machine=LAPTOP, backend="native"))
+    (decision,) = told.decisions
+    assert "along x" not in decision.computed
+    alone = sl.explain(sl.auto_schedule(p, *[(side, side)] * 2, workers=1, machine=LAPTOP, backend="native"))
+    assert ("2 tasks" in decision.computed) == (4e-4 <= alone.seconds < 8e-4)
+    assert ("4 tasks" in decision.computed) == (alone.seconds >= 8e-4)
+
+
 def test_a_callback_in_between_makes_calls_as_dear_as_those_of_python() -> None:
     arrays = image(1204)
     p = chain(with_callback=True)

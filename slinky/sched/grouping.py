@@ -65,7 +65,7 @@ MOST_REPEATED = 0.05
 """Which share of the work may be done twice so that strips are independent."""
 
 TASKS_PER_WORKER = 2
-"""How many tasks a worker gets, so that none waits long for the others."""
+"""How many tasks a worker gets, so that none waits long for the others: or one, where there is less to do."""
 
 LEAST_TASK_SECONDS = 2e-4
 """What a worker must have to do in one go, so that it is worth being told."""
@@ -499,12 +499,18 @@ class _Grower:
                 for nest in nests_of(track, self.calls, self.readers):
                     choices += self._nested(track, nest, fixed)
         most = self.aims.most_live
-        small = [choice for choice in choices if choice.live <= most]
+        small = self._worth_telling([choice for choice in choices if choice.live <= most])
         if small:
             about_as_good = ABOUT_AS_GOOD * min([choice.value for choice in small])
             choices = [choice for choice in small if choice.value <= about_as_good]
         best = min(choices, key=lambda choice: (choice.live, choice.seconds), default=None)
         return None if best is None else Group(lasts, members, tracks, best)
+
+    def _worth_telling(self, choices: list[Choice]) -> list[Choice]:
+        """Those of one worker, and those of several whose tasks are large enough: also had they no more to do than all
+        takes in the best way of one worker. (Strips that take long would be worth it for that alone.)"""
+        alone = min([choice.seconds for choice in choices if choice.tasks == 1], default=math.inf)
+        return [choice for choice in choices if choice.tasks == 1 or alone / choice.tasks >= LEAST_TASK_SECONDS]
 
     def _least(self, choices: Iterable[Choice]) -> float:
         """The seconds of the best of some choices, of those that hold no more than they may."""
@@ -569,9 +575,12 @@ class _Grower:
             return []
         if self.aims.machine.product_threads > 1 and any(self.calls[i].has_threads for i in track.calls):
             return []
-        rows = _up(_up(extent, TASKS_PER_WORKER * workers) // (TASKS_PER_WORKER * workers), height)
-        tasks = -(-extent // rows)
-        if tasks < workers or seconds / tasks < LEAST_TASK_SECONDS:
+        for most in (TASKS_PER_WORKER * workers, workers):
+            rows = _up(_up(extent, most) // most, height)
+            tasks = -(-extent // rows)
+            if tasks >= workers and seconds / tasks >= LEAST_TASK_SECONDS:
+                break
+        else:
             return []
         repeated = track.repeated_share(rows)
         if repeated > MOST_REPEATED:
