@@ -16,10 +16,10 @@ from slinky.frontend.arrays import LazyArray, Value
 from slinky.frontend.calling import cast, lifted, pointwise
 from slinky.frontend.contracting import contracted
 from slinky.frontend.filtering import filtered
+from slinky.frontend.fixed import Fixed, fixed
 from slinky.frontend.functions import ELEMENTS, dtype_of
 from slinky.frontend.given import as_lazy, axes_of, axis_of, trace_of
 from slinky.frontend.kernels import Kernel
-from slinky.frontend.ndimage.steps import Fixed, fixed
 from slinky.frontend.rearranging import broadcasted, concatenate, pad, sliding_window_view
 from slinky.frontend.sizes import known, same
 from slinky.frontend.tables import EXACT, TOLERANCE, NotUnderstoodError, understood

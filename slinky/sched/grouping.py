@@ -291,12 +291,13 @@ class _Grower:
         """The merges that lead to the grouping of least cost of all that merging leads to."""
         start = frozenset(self.groups.values())
         best, way = sum(map(self._cost, start)), list[_Merging]()
-        made: dict[tuple[Group, ...], Group | None] = {}
+        made: dict[frozenset[int], Group | None] = {}  # a group is the same whichever way it was merged
         seen, waiting = {_key(start)}, [(start, list[_Merging]())]
         while waiting and len(seen) < _MOST_GROUPINGS:
             groups, before = waiting.pop()
             for parts in self._edges(groups):
-                merged = made[parts] if parts in made else made.setdefault(parts, self._merged(parts))
+                calls = frozenset(i for part in parts for i in part.calls)
+                merged = made[calls] if calls in made else made.setdefault(calls, self._merged(parts))
                 if merged is None:
                     continue
                 after, steps = groups.difference(parts) | {merged}, [*before, (parts, merged)]
@@ -497,7 +498,7 @@ class _Grower:
             choices += self._choices(track, fixed, self._least(choices))
             if self.reducing and not self.reducing.isdisjoint(track.calls):
                 for nest in nests_of(track, self.calls, self.readers):
-                    choices += self._nested(track, nest, fixed)
+                    choices += self._nested(track, nest, fixed, self._least(choices))
         most = self.aims.most_live
         small = self._worth_telling([choice for choice in choices if choice.live <= most])
         if small:
@@ -550,22 +551,31 @@ class _Grower:
                 found += reversed(own)
         return found[::-1]
 
-    def _nested(self, track: Track, nest: Nest, fixed: float) -> Iterator[Choice]:
+    def _nested(self, track: Track, nest: Nest, fixed: float, least: float) -> list[Choice]:
         """A group in which a reduction is taken to pieces in the strips: in strips of each height, and pieces of each
-        length."""
-        machine, extent = self.aims.machine, track.strips.extent
+        length. More pieces are more calls, as lower strips are, and then no more are looked at (see `_choices`)."""
+        machine, extent, loops = self.aims.machine, track.strips.extent, track.loops
+        handovers, found = track.handovers, list[Choice]()
         for piece in nest.pieces():
-            live = partial(nest.live, track, piece=piece)
+            live, steps = partial(nest.live, track, piece=piece), nest.steps(track, piece)
+            most = _SURELY * ABOUT_AS_GOOD * self.aims.workers * least
+            if fixed + self.costs.calls(1, steps, loops) > most:
+                break
             for height in heights_within(track, min(machine.most_live, self.aims.most_live), live):
-                held = live(height)
-                steps = nest.steps(track, piece)
-                seconds = fixed + self.costs.calls(-(-extent // height), steps, track.loops)
+                seconds = fixed + self.costs.calls(-(-extent // height), steps, loops)
                 seconds += self.costs.lines(track.lines(height), steps)
+                if seconds > most:
+                    continue
+                held = live(height)
                 seconds += self.costs.nested(track, nest, height, piece)
                 own = [self._choice(track, height, 1, seconds, held, 0)]
-                handed = self.costs.handed_over(-(-extent // height), steps * track.handovers, track.loops)
+                handed = self.costs.handed_over(-(-extent // height), steps * handovers, loops)
                 own += self._parallel(track, height, seconds, held, handed)
-                yield from (attrs.evolve(each, nest=nest, piece=piece) for each in own)
+                for each in own:
+                    each.nest, each.piece = nest, piece
+                least = min(least, self._least(own))
+                found += own
+        return found
 
     def _parallel(self, track: Track, height: int, seconds: float, live: float, handed: float) -> list[Choice]:
         """The same by several workers, where there is enough to do for each, and little is done twice: one, or none.

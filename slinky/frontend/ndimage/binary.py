@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from slinky.frontend.fixed import fixed
 from slinky.frontend.kernels import Kernel, Pair, rank_of
 from slinky.frontend.ndimage.linear import flipped_origin
 from slinky.frontend.ndimage.steps import (
@@ -15,7 +16,6 @@ from slinky.frontend.ndimage.steps import (
     Output,
     all_axes,
     applied,
-    fixed,
     in_rank,
     local_filter,
     origins_in_rank,

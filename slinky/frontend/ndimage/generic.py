@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from slinky.frontend.fixed import fixed
 from slinky.frontend.kernels import rank_of
 from slinky.frontend.ndimage.steps import (
     all_axes,
     applied,
     each_of,
-    fixed,
     in_rank,
     local_filter,
     of_lines,

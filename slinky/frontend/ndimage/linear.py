@@ -11,12 +11,12 @@ import attrs
 import numpy as np
 
 from slinky.errors import GraphError, SlinkyError
+from slinky.frontend.fixed import Fixed, fixed
 from slinky.frontend.kernels import Kernel, rank_of
 from slinky.frontend.ndimage.lines import Weights, correlated, gives_the_same, is_thin, weights_of
 from slinky.frontend.ndimage.steps import (
     NEAREST,
     Array,
-    Fixed,
     Output,
     all_axes,
     applied,
@@ -24,7 +24,6 @@ from slinky.frontend.ndimage.steps import (
     combined,
     copied,
     each_of,
-    fixed,
     held,
     in_rank,
     is_filled,

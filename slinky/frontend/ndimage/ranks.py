@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 import numpy as np
 
+from slinky.frontend.fixed import Fixed, fixed
 from slinky.frontend.kernels import rank_of
 from slinky.frontend.ndimage.linear import flipped_origin
 from slinky.frontend.ndimage.steps import (
     Array,
-    Fixed,
     NotByPiecesError,
     Output,
     all_axes,
@@ -21,7 +21,6 @@ from slinky.frontend.ndimage.steps import (
     combined,
     copied,
     each_of,
-    fixed,
     in_rank,
     local_filter,
     on_axis,

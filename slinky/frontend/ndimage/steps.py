@@ -20,6 +20,7 @@ import numpy as np
 
 from slinky.errors import ArgumentError, GraphError, MissingExtraError
 from slinky.frontend.containers import labelled_like
+from slinky.frontend.fixed import Fixed
 from slinky.frontend.kernels import Kernel, Pair, rank_of
 from slinky.frontend.nodes import exactly
 from slinky.graph.boundaries import RULES
@@ -66,23 +67,6 @@ class Output:
     def between(self) -> Output:
         """For a step before the last: SciPy keeps what is between in an array like the output."""
         return Output(self.dtype)
-
-
-@attrs.frozen
-class Fixed:
-    """An array among the arguments of a step, that can be compared."""
-
-    array: Array = attrs.field(eq=lambda array: (array.shape, array.dtype.str, array.tobytes()))
-
-    def __hash__(self) -> int:
-        return hash((self.array.shape, self.array.tobytes()))
-
-
-def fixed(given: Any, dtype: Any = None) -> Fixed:
-    """An array as it is now."""
-    array = np.array(given, dtype)
-    array.flags.writeable = False
-    return Fixed(array)
 
 
 @attrs.frozen

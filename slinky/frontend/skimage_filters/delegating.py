@@ -21,15 +21,14 @@ import numpy as np
 from slinky.errors import ArgumentError, GraphError, MissingExtraError
 from slinky.frontend.arrays import LazyArray
 from slinky.frontend.containers import labelled_like
+from slinky.frontend.fixed import Fixed, fixed
 from slinky.frontend.kernels import Array, rank_of
 from slinky.frontend.ndimage.steps import (
     Cast,
-    Fixed,
     NotByPiecesError,
     Output,
     applied,
     bound_arguments,
-    fixed,
     is_described,
     require_no_array,
 )
