@@ -172,3 +172,35 @@ def test_clearing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SLINKY_CACHE", str(tmp_path))
     assert 1e8 < machines._clearing() < 1e13
     assert 1e8 < machines.measure().clearing_bandwidth < 1e13
+
+
+def test_of_arrays_that_are_assigned_to_numpy_writes_the_parts_alone() -> None:
+    """After one copy of what it was given."""
+
+    def columns(x: Array, count: int) -> Array:
+        y = x.copy()
+        for k in range(count):
+            y[:, k] = y[:, k] * 2 - y[:, k].min()
+        return y
+
+    x = LARGE[:1000, :900]
+    copied = 2 * x.nbytes / MACHINE.bandwidth(2 * x.nbytes)
+    found = least(lambda x: columns(x, 6), x)
+    assert copied < found.least < 1.5 * copied
+    assert x.nbytes < found.on_the_way < 1.1 * x.nbytes
+    assert not found.is_faster
+    assert not found.is_faster_in_c
+    assert is_as_it_is(jit(columns), x, 6)
+
+
+def test_arrays_that_are_assigned_to_are_not_cleared_again() -> None:
+    def ends(x: Array) -> Array:
+        y = x + 1
+        y[0] = y[1] * 2
+        z = y[-1] * y[0]
+        y[-1] = z
+        return y
+
+    slow, fast = (sl.Machine(clearing_bandwidth=b) for b in (1e9, 1e15))
+    more = least(ends, LARGE, machine=slow).least - least(ends, LARGE, machine=fast).least
+    assert more == pytest.approx(LARGE.nbytes / 1e9, rel=0.01)

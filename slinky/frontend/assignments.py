@@ -35,7 +35,7 @@ _MOST_PLACES = 1 << 12
 def graph_of(outputs: Sequence[View]) -> tuple[list[Node], list[View]]:
     """The nodes that some views need, in order, and the views: without what assignments make needless."""
     nodes = in_order([view.result for view in outputs])
-    if not any(map(_is_assignment, nodes)):
+    if not any(map(is_assignment, nodes)):
         return nodes, list(outputs)
     made = _Made()
     for node in nodes:
@@ -47,7 +47,7 @@ def graph_of(outputs: Sequence[View]) -> tuple[list[Node], list[View]]:
     rows: dict[Node, Node] = {}
     inside: set[Node] = set()
     for node in reversed(nodes):
-        if _is_assignment(node) and node not in inside:
+        if is_assignment(node) and node not in inside:
             rows[node], before = _in_a_row(node, readers)
             inside.update(before)
     made = _Made()
@@ -58,7 +58,8 @@ def graph_of(outputs: Sequence[View]) -> tuple[list[Node], list[View]]:
     return in_order([view.result for view in found]), found
 
 
-def _is_assignment(node: Node) -> bool:
+def is_assignment(node: Node) -> bool:
+    """Whether a node gives an array parts of which are assigned to."""
     return isinstance(node.operation, Assembled) and node.operation.name == "assign"
 
 
@@ -94,7 +95,7 @@ class _Made:
 
 def _seen_through(view: View) -> View:
     """A view of what was assigned where it sees that alone, or of what was there before where it sees nothing of it."""
-    while _is_assignment(view.result.node) and not view.is_woven:
+    while is_assignment(view.result.node) and not view.is_woven:
         node = view.result.node
         assert isinstance(node.operation, Assembled)
         value, old = node.operands
@@ -167,7 +168,7 @@ def _in_a_row(node: Node, readers: Counter[Result]) -> tuple[Node, list[Node]]:
         operands.append(value)
         before = old.result.node
         is_full = len(parts) >= (MOST_PARTS if axes else MOST_PIECES)
-        if not (_is_assignment(before) and old.is_whole) or readers[old.result] > 1 or is_full:
+        if not (is_assignment(before) and old.is_whole) or readers[old.result] > 1 or is_full:
             break
         last = before
         inside.append(last)

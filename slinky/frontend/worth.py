@@ -22,6 +22,7 @@ from typing import Any
 import attrs
 
 from slinky.errors import OperationError
+from slinky.frontend.assignments import is_assignment
 from slinky.frontend.fusing import is_arithmetic
 from slinky.frontend.nodes import Node, Shape, Source, View
 from slinky.frontend.operations import Along, Around, Assembled, Contraction, Pointwise
@@ -101,7 +102,7 @@ def estimate(
     except OperationError:
         return None
     made = [node for node in nodes if not isinstance(node.operation, Source)]
-    on_the_way = sum(_bytes(r.shape, r.dtype, of) for node in made for r in node.results)
+    on_the_way = sum(_bytes(r.shape, r.dtype, of) for node in made if not _is_written_into(node) for r in node.results)
     seconds = more = in_c = turned = 0.0
     for view in _rolled(made):
         moved = 2 * _bytes(view.shape, view.dtype, of)
@@ -112,7 +113,8 @@ def estimate(
         each = _element_seconds(node, seconds_of)
         beside = each * _elements(node, of) + _PRODUCT_SECONDS * _products(node, of)
         written = sum(_bytes(result.shape, result.dtype, of) for result in node.results)
-        moved = _read(node, of) * (1 + _TEMPORARIES.get(node.operation.name, 0)) + written
+        read = _read(node, of) * (1 + _TEMPORARIES.get(node.operation.name, 0))
+        moved = _assigned(node, of) if is_assignment(node) else read + written
         more += beside
         turned += _TURNED_SECONDS * _turned(node, of)
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
@@ -129,6 +131,21 @@ def estimate(
         scheduled=explanation.seconds + more + turned,
         in_c=in_c + ends / machine.bandwidth(ends) + turned,
     )
+
+
+def _is_written_into(node: Node) -> bool:
+    """Whether parts of an array that has been computed are assigned to: NumPy makes no other one."""
+    if not is_assignment(node):
+        return False
+    before = node.operands[-1]
+    is_all = before.is_whole and before.shape == node.results[0].shape
+    return is_all and not isinstance(before.result.node.operation, Source)
+
+
+def _assigned(node: Node, of: Callable[[Length], int]) -> int:
+    """The bytes that NumPy reads and writes for assignments: the parts alone, after a copy of what is an argument."""
+    parts = node.operands[:-1] if _is_written_into(node) else node.operands
+    return 2 * sum(_bytes(view.shape, view.dtype, of) for view in parts)
 
 
 def _read(node: Node, of: Callable[[Length], int]) -> int:
@@ -148,6 +165,8 @@ def _ends(nodes: Sequence[Node], of: Callable[[Length], int]) -> int:
 
 def _cleared(node: Node, of: Callable[[Length], int]) -> int:
     """The bytes of new arrays that are so large that NumPy has memory for them that the system has just cleared."""
+    if _is_written_into(node):
+        return 0
     sizes = [_bytes(result.shape, result.dtype, of) for result in node.results]
     return sum(size for size in sizes if size >= LEAST_BYTES)
 
