@@ -12,7 +12,7 @@ from typing import Any
 import c_sources
 import numpy as np
 import pytest
-from c_programs import COMMAND, FLAGS, SANITIZED, is_whole, needs_compiler, run_in_c
+from c_programs import COMMAND, COMPILER, FLAGS, SANITIZED, is_whole, needs_compiler, run_in_c
 from c_sources import PLANE, across, blur, down, negated, where
 from hypothesis import settings
 from random_arithmetic import numbers, plane, same_bits
@@ -142,6 +142,43 @@ def test_arrays_with_gaps_are_copied_for_those_that_know_of_none(dense: int) -> 
             found = sl.Buffer(layout(np.zeros((10, 7), np.float32)), min=(1, 1))
             run(values, found)
             same_bits(found.array, blurred(values))
+
+
+@pytest.mark.parametrize("backend", ["native", "python", "interpreter"])
+def test_steps_are_whole_numbers_of_elements(backend: str) -> None:
+    """A complex number of 16 bytes is aligned to 8 of them, so in records of 24 one follows after a step and a half."""
+    line = (np.complex128, 1)
+    source = """
+        #include <stdint.h>
+        int turned(const double *from, int64_t from_step, double *to, int64_t to_step, int64_t count)
+        {
+            for (int64_t i = 0; i < count; i++) {
+                to[2 * i * to_step] = from[2 * i * from_step + 1];
+                to[2 * i * to_step + 1] = from[2 * i * from_step];
+            }
+            return 0;
+        }
+    """
+    assert COMPILER is not None
+    turned = sl.c_function(
+        compiling.library(source, COMPILER).turned,
+        inputs={"a": line},
+        outputs={"out": line},
+        parameters=["a", "a.step[0]", "out", "out.step[0]", "out.extent[0]"],
+        name="turned",
+    )
+    a, mid, out = (sl.BufferExpr(name, np.complex128, 1) for name in ("a", "mid", "out"))
+    sl.Func(turned, [a[x]], [mid[x]], name="first")
+    sl.Func(turned, [mid[x]], [out[x]], name="second")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([a], [out]), "second.x", 2), "first", "for x")
+    plain = np.arange(5) * (1 - 2j)
+    records = np.zeros((2, 5), [("z", np.complex128), ("other", np.float64)])
+    records[0]["z"] = plain
+    for values in (plain, records[0]["z"], records[0]["z"][::-1]):
+        for found in (np.zeros(5, np.complex128), records[1]["z"]):
+            run_by(p, backend)(values, found)
+            same_bits(found, values)
+    assert not records["other"].any()
 
 
 def test_elements_that_are_not_where_their_dtype_wants_them() -> None:

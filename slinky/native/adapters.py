@@ -204,7 +204,8 @@ def _packing(function: CFunction, name: str, arrays: Sequence[str], others: Sequ
 
 
 def _without_gaps(k: int, operand: Operand) -> Iterator[str]:
-    """Whether, along each dimension that may have none, an array has no gaps."""
+    """Whether, along each dimension that may have none, an array has no gaps, or none but of whole elements."""
+    yield from (f"a{k}->strides[{d}] % {operand.dtype.itemsize} == 0" for d in operand.counted_dims)
     expected = str(operand.dtype.itemsize)
     for d in reversed(range(operand.rank)):
         if operand.strided[d]:

@@ -36,6 +36,7 @@ from slinky.native.parameters import (
     Scalar,
     is_unsigned,
     read_parameters,
+    stepped_dims,
     strided_dims,
     usual_parameters,
 )
@@ -229,6 +230,8 @@ def _is_passable(array: Array, operand: Operand) -> bool:
         return False
     if operand.is_strided:
         return True
+    if any(array.strides[d] % array.itemsize for d in operand.counted_dims):
+        return False
     expected = array.itemsize
     for d in reversed(range(array.ndim)):
         if operand.strided[d]:
@@ -292,7 +295,7 @@ def c_kernel(
     arrays, count, numbers = _declared(inputs, outputs, scalars, name, what)
     if not _is_integer(dense) or dense < 0:
         raise GraphError(f"{what}: dense is a number of dimensions, got {dense!r}")
-    operands = tuple([Operand(n, of, r, tuple([d < r - dense for d in range(r)])) for n, of, r in arrays])
+    operands = tuple([Operand(n, of, r, tuple([d < r - dense for d in range(r)]), (False,) * r) for n, of, r in arrays])
     again = (_c_kernel_again, (source, name, inputs, outputs, scalars, dense))
     parameters = usual_parameters(operands, numbers, minima=True)
     declared = CFunction(name, operands, count, numbers, parameters, 0, Pointer(0), source, again)
@@ -342,8 +345,8 @@ def c_function(
     * the name of a scalar; `"user_data"`: what a `LowLevelCallable` has beside its function.
 
     By default these are `"x", "x.extent", "x.stride"` of each array, then the scalars. Along dimensions whose stride it
-    is not passed, elements follow each other without gaps; arrays that have some are copied. A function of `njit` is
-    called with arrays, as from Python.
+    is not passed, elements follow each other without gaps; arrays that have some are copied, and so are those that a
+    step in elements cannot tell of, as it is none. A function of `njit` is called with arrays, as from Python.
 
     It returns an `int`: `success`, or what fails the run; with `success=None`, nothing. The object is kept alive. A
     function of Python's behind a pointer of `ctypes` must catch its exceptions and return a number that says so:
@@ -372,13 +375,18 @@ def c_function(
         found = cfunc_of(pointer, arrays, numbers, what)
     ranks = [(n, rank) for n, _, rank in arrays]
     if parameters is None:
-        plain = [Operand(n, of, r, (True,) * r) for n, of, r in arrays]
+        plain = [Operand(n, of, r, (True,) * r, (False,) * r) for n, of, r in arrays]
         passed = usual_parameters(plain, numbers, minima=False)
     else:
         passed = read_parameters(parameters, ranks, numbers, what)
     if any(each.item == "user_data" for each in passed) and not found.has_user_data:
         raise GraphError(f"{what} has no user_data: that is what a LowLevelCallable of SciPy has")
-    operands = tuple([Operand(n, of, r, strided_dims(passed, k, r)) for k, (n, of, r) in enumerate(arrays)])
+    operands = tuple(
+        [
+            Operand(n, of, r, strided_dims(passed, k, r), stepped_dims(passed, k, r))
+            for k, (n, of, r) in enumerate(arrays)
+        ]
+    )
     own = name or found.name or "c_function"
     return CFunction(own, operands, count, numbers, passed, success, found, again=again)
 

@@ -41,17 +41,27 @@ _PARAMETER = re.compile(
 
 @attrs.frozen
 class Operand:
-    """An array that a function is given: its name, what it holds, and along which dimensions it may have gaps."""
+    """An array that a function is given: its name, what it holds, along which dimensions it may have gaps, and along
+    which of these they are told in elements: only gaps of whole elements can be."""
 
     name: str
     dtype: np.dtype[Any]
     rank: int
     strided: tuple[bool, ...]
+    stepped: tuple[bool, ...]
 
     @property
     def is_strided(self) -> bool:
         """Whether it may have any strides."""
-        return all(self.strided)
+        return all(self.strided) and not self.counted_dims
+
+    @property
+    def counted_dims(self) -> tuple[int, ...]:
+        """The dimensions along which a stride must be a multiple of elements, and need not be one: elements that are
+        aligned to all of their bytes lie no other way."""
+        if self.dtype.alignment == self.dtype.itemsize:
+            return ()
+        return tuple(d for d in range(self.rank) if self.stepped[d])
 
 
 @attrs.frozen
@@ -146,5 +156,14 @@ def _read(
 
 def strided_dims(parameters: Sequence[Parameter], position: int, rank: int) -> tuple[bool, ...]:
     """The dimensions of an array whose strides are passed."""
-    passed = {each.dim for each in parameters if each.position == position and each.item in ("stride", "step")}
+    return _dims_of(("stride", "step"), parameters, position, rank)
+
+
+def stepped_dims(parameters: Sequence[Parameter], position: int, rank: int) -> tuple[bool, ...]:
+    """The dimensions of an array whose strides are passed in elements."""
+    return _dims_of(("step",), parameters, position, rank)
+
+
+def _dims_of(items: Sequence[str], parameters: Sequence[Parameter], position: int, rank: int) -> tuple[bool, ...]:
+    passed = {each.dim for each in parameters if each.position == position and each.item in items}
     return tuple(None in passed or d in passed for d in range(rank))
