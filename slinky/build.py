@@ -15,7 +15,7 @@ from slinky.graph.built import Built
 from slinky.graph.collecting import Graph, collect
 from slinky.graph.funcs import Func
 from slinky.graph.lowering import lower, unused_inputs, with_assigned_bounds
-from slinky.ir.identifiers import is_one_of
+from slinky.ir.given import is_iterable, is_one_of
 from slinky.pipeline import Pipeline
 from slinky.runtime.collector import collector_paused
 from slinky.sched.primitives.all_copies import alias_copies
@@ -60,7 +60,7 @@ def build_pipeline(
     with collector_paused():
         graph = collect(inputs, outputs)
         conditions: object = require
-        required = tuple(require) if isinstance(conditions, Iterable) else require
+        required = tuple(require) if is_iterable(conditions) else require
         program = lower(graph, required, name)
         start = origin()
         start.built = Built(graph, tuple(required), name, program)

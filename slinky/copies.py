@@ -23,6 +23,7 @@ from slinky.graph.boundaries import NUMPY_RULES, RULES, fill_value
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.copying import CopyFunc, Source
 from slinky.graph.funcs import Func
+from slinky.ir.given import is_iterable
 from slinky.ir.operations import Boundary
 from slinky.symbolic.expressions import (
     Condition,
@@ -432,7 +433,7 @@ def _same_rank(what: str, source: BufferExpr, target: BufferExpr) -> None:
 
 
 def _buffers(what: str, given: object) -> list[BufferExpr]:
-    if isinstance(given, BufferExpr) or not isinstance(given, Iterable) or not (found := list(given)):
+    if isinstance(given, BufferExpr) or not is_iterable(given) or not (found := list(given)):
         raise GraphError(f"{what}() takes a list of buffers, one or more, got {given!r}")
     _check_buffers(what, *found)
     return found
@@ -459,7 +460,7 @@ def _axes_of(what: str, rank: int) -> str:
 
 def _amounts(given: object, count: int, what: str) -> list[Expr]:
     """One amount for each dimension."""
-    amounts = list(given) if isinstance(given, Iterable) else list(itertools.repeat(given, count))
+    amounts = list(given) if is_iterable(given) else list(itertools.repeat(given, count))
     if len(amounts) != count:
         raise GraphError(f"{what} is one amount, or one for each of {count} dimensions, got {given!r}")
     try:

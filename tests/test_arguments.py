@@ -579,3 +579,61 @@ def test_floats_reach_no_bounds() -> None:
     sl.Func(blend, [inp[i]], [out[i]], arguments={"amount": amount, "r": sl.scalar("amount")})
     with pytest.raises(sl.GraphError, match="'amount' is an integer in one place, and a float in another"):
         sl.build_pipeline([inp], [out])
+
+
+# What no option takes -------------------------------------------------------------------------------------------------
+
+
+def identity(array: Any) -> Any:
+    return array + 1
+
+
+OF_ONE = np.array(1)
+"""An array without axes: `Iterable` to Python, and not to be iterated over."""
+
+SEVERAL = np.arange(3)
+"""An array that has no truth value."""
+
+WRONG_OPTIONS: dict[str, tuple[Callable[[], object], type[sl.SlinkyError], str]] = {
+    "donate": (lambda: sl.jit(donate=OF_ONE)(identity), sl.TracingError, "donate= takes parameters of identity"),  # type: ignore[arg-type]
+    "donate, several": (lambda: sl.jit(donate=np.ones((2, 2)))(identity), sl.TracingError, "donate= takes"),  # type: ignore[arg-type]
+    "fast": (lambda: sl.jit(fast=SEVERAL), sl.TracingError, "fast must be True or False, got array"),  # type: ignore[arg-type]
+    "exact": (lambda: sl.jit(exact=y), sl.TracingError, "exact must be True or False, got <y>"),  # type: ignore[arg-type]
+    "strict": (lambda: sl.jit(strict="no"), sl.TracingError, "strict must be True or False, got 'no'"),  # type: ignore[arg-type]
+    "native": (lambda: sl.jit(native=SEVERAL), sl.TracingError, "native must be True, False or None, got array"),  # type: ignore[arg-type]
+    "copy": (lambda: sl.lazy(SEVERAL, copy=SEVERAL), sl.TracingError, "copy must be True, False or None, got array"),  # type: ignore[arg-type]
+    "progress": (
+        lambda: blur()[0].run(zeros(5, 4), inner(zeros(3, 4)), progress=SEVERAL),  # type: ignore[arg-type]
+        sl.ArgumentError,
+        "progress must be True or False, got array",
+    ),
+    "rc": (
+        lambda: sl.auto_schedule(blur()[0], zeros(5, 4), rc=SEVERAL),  # type: ignore[arg-type]
+        sl.OperationError,
+        "rc must be True or False, got array",
+    ),
+    "axis": (lambda: sl.rowwise(axis=OF_ONE)(identity), sl.DeclarationError, "axis must be an axis or a list"),  # type: ignore[arg-type]
+    "halo": (lambda: sl.stencil(halo=np.array(1.5))(identity), sl.DeclarationError, "a halo is a number"),  # type: ignore[arg-type]
+    "min": (lambda: sl.Buffer(zeros(5, 4), min=OF_ONE), sl.ArgumentError, "needs 2 coordinates"),  # type: ignore[arg-type]
+    "dtype": (lambda: sl.probe(identity, (5,), dtype="none"), sl.ArgumentError, "dtype must be a dtype of NumPy"),
+    "seed": (lambda: sl.probe(identity, (5,), seed="none"), sl.ArgumentError, "seed must be an integer"),  # type: ignore[arg-type]
+    "rounds": (lambda: sl.probe(identity, (5,), rounds=10**30), sl.ArgumentError, "at most 1,000,000, got 1000"),
+}
+
+
+@pytest.mark.parametrize("option", WRONG_OPTIONS)
+def test_options_that_are_none(option: str) -> None:
+    use, error, message = WRONG_OPTIONS[option]
+    with pytest.raises(error) as caught:
+        use()
+    assert message in str(caught.value)
+
+
+def test_integers_of_numpy_stand_for_scalars_of_inner_pipelines() -> None:
+    inp, out = sl.BufferExpr("inp", np.int32, 1), sl.BufferExpr("out", np.int32, 1)
+    sl.Func(lambda a, b, amount: np.add(a, amount, out=b), [inp[x]], [out[x]], name="shift", arguments={"amount": r})
+    inner_one = sl.build_pipeline([inp], [out])
+    outer_inp, outer_out = sl.BufferExpr("outer_inp", np.int32, 1), sl.BufferExpr("outer_out", np.int32, 1)
+    inner_one.as_func([outer_inp], [outer_out], arguments={"r": np.int64(3)})
+    p = sl.build_pipeline([outer_inp], [outer_out])
+    assert p(np.arange(3, dtype=np.int32)).tolist() == [3, 4, 5]

@@ -25,6 +25,7 @@ from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.sizes import expr_of, known
 from slinky.frontend.tracing import FREE, Trace, errors_now, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, sees_the_same, transposed
+from slinky.ir.given import is_flag
 from slinky.unloaded import is_masked
 
 _AS_IT_COMES = ("K", "k", "A", "a", None)
@@ -609,8 +610,11 @@ def lazy(array: Any, *, name: str = "array", copy: bool | None = None) -> LazyAr
     Parameters: the array; a `name` for it in pipelines; `copy`: an array that could be written to before its elements
     are needed is copied, unless this is False, which is a promise that nobody does.
 
-    Raises `TracingError` for what holds no numbers, and for an array with a mask, which would be lost.
+    Raises `TracingError` for what holds no numbers, for an array with a mask, which would be lost, and for a `copy`
+    that is none of these.
     """
+    if copy is not None and not is_flag(copy):
+        raise TracingError(f"lazy(): copy must be True, False or None, got {copy!r}")
     if isinstance(array, LazyArray):
         return array
     if is_masked(array):
@@ -618,7 +622,7 @@ def lazy(array: Any, *, name: str = "array", copy: bool | None = None) -> LazyAr
     given = np.asarray(array)
     if not is_traceable(given):
         raise TracingError(f"lazy() takes arrays of numbers, got dtype {given.dtype} and type {type(array).__name__}")
-    if copy is not False and (copy or may_change(given)):
+    if copy or (copy is None and may_change(given)):
         given = _copied(given)
     given = given.view()
     given.flags.writeable = False

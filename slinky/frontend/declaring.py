@@ -5,7 +5,7 @@ Invariant: what a kernel declares fits together before anything is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias, overload
 
@@ -16,6 +16,7 @@ from slinky.frontend.kernels import Array, DtypeRule, Kernel, Pair
 from slinky.frontend.windows import Size
 from slinky.graph.boundaries import RULES
 from slinky.graph.buffers import valid_name
+from slinky.ir.given import is_iterable
 from slinky.symbolic.expressions import is_integer
 
 Halo: TypeAlias = "int | Sequence[int | tuple[int, int]]"
@@ -212,14 +213,14 @@ def _halo(given: Any, what: str) -> Pair | tuple[Pair, ...]:
     says = f"{what}: a halo is a number, or for each axis a number or a pair, such as ((1, 1), (2, 2)), got {given!r}"
 
     def pair(each: Any) -> Pair:
-        found = (each, each) if is_integer(each) else tuple(each) if isinstance(each, Iterable) else ()
+        found = (each, each) if is_integer(each) else tuple(each) if is_iterable(each) else ()
         _require(len(found) == 2 and all(map(is_integer, found)), says)
         _require(min(found) >= 0, f"{what}: a halo is how many elements are read on a side, 0 or more, got {given!r}")
         return int(found[0]), int(found[1])
 
     if is_integer(given):
         return pair(given)
-    _require(isinstance(given, Iterable) and not isinstance(given, str), says)
+    _require(is_iterable(given) and not isinstance(given, str), says)
     found = tuple(pair(each) for each in given)
     _require(len(found) > 0, says)
     return found
@@ -234,7 +235,7 @@ def _rate(given: Any, what: str) -> Fraction | tuple[Fraction, ...]:
         _require(found > 0, f"{what}: a rate is a positive number, such as 2 or Fraction(1, 2), got {given!r}")
         return found
 
-    if isinstance(given, Iterable) and not isinstance(given, str):
+    if is_iterable(given) and not isinstance(given, str):
         return tuple(ratio(each) for each in given)
     return ratio(given)
 
@@ -242,7 +243,7 @@ def _rate(given: Any, what: str) -> Fraction | tuple[Fraction, ...]:
 def _boundary(given: Any, what: str) -> str | tuple[str | None, ...] | None:
     each = (given,) if given is None or isinstance(given, str) else given
     known = ", ".join(map(repr, RULES))
-    _require(isinstance(each, Iterable), f"{what}: a boundary is one of {known}, or one for each axis, got {given!r}")
+    _require(is_iterable(each), f"{what}: a boundary is one of {known}, or one for each axis, got {given!r}")
     found = tuple(each)
     for rule in found:
         fits = rule is None or (isinstance(rule, str) and rule in RULES)
@@ -285,7 +286,7 @@ def _require(condition: bool, message: str) -> None:
 
 def _integers(given: object, what: str) -> tuple[int, ...]:
     each = (given,) if is_integer(given) else given
-    if isinstance(each, str) or not isinstance(each, Iterable):
+    if isinstance(each, str) or not is_iterable(each):
         raise DeclarationError(f"{what} an axis or a list of axes, such as (0, 1), got {given!r}")
     found = tuple(each)
     _require(all(map(is_integer, found)), f"{what} an axis or a list of axes, such as (0, 1), got {given!r}")

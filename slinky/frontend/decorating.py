@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, overload
@@ -16,6 +15,7 @@ from slinky.errors import TracingError
 from slinky.frontend.donating import names_given_away
 from slinky.frontend.jitting import Jit
 from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
+from slinky.ir.given import is_flag
 
 
 @overload
@@ -82,15 +82,21 @@ def jit(
 
     Methods of classes and static ones may be decorated before or after they are made such. Raises `TracingError` for
     what is no function with known parameters that returns its results, for names that are none of these, for a
-    `smallest` that is no number, and for `fast` where nothing may be fast; when called, for what is refused.
+    `smallest` that is no number, for flags that are none, and for `fast` where nothing may be fast; when called, for
+    what is refused.
     """
     options = {"workers": workers, "machine": machine, "max_bytes": max_bytes}
     given = {name: value for name, value in options.items() if value is not None}
 
+    for what, flag in (("strict", strict), ("fast", fast), ("exact", exact)):
+        if not is_flag(flag):
+            raise TracingError(f"{what} must be True or False, got {flag!r}")
+    if native is not None and not is_flag(native):
+        raise TracingError(f"native must be True, False or None, got {native!r}")
     if fast and (exact or not native):
         raise TracingError("fast=True says how C may round: it goes with native=True, and not with exact=True")
     least: object = 0 if smallest is None else smallest
-    if not isinstance(least, Real) or math.isnan(least):
+    if not isinstance(least, Real) or least != least:
         raise TracingError(f"smallest takes a number of bytes, got {smallest!r}")
     pieces = EXACT_PIECES if exact else ANY_PIECES
     backend = ("native-fast" if fast else "native") if native else "python"

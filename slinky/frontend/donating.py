@@ -11,7 +11,7 @@ nothing else that the function reads; others are not written to, and the functio
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -21,6 +21,7 @@ from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.nodes import Array, Result, View, whole_view
 from slinky.frontend.operations import Assembled
 from slinky.frontend.trees import leaves_of
+from slinky.ir.given import is_iterable, is_one_of
 
 MOST_WRITES = 4
 """An argument to which more parts were assigned is written as a whole."""
@@ -60,14 +61,14 @@ def names_given_away(function: Callable[..., Any], donate: str | Sequence[str]) 
 
     Raises `TracingError` for names that it does not have, and where Python does not know which it has.
     """
-    is_one = isinstance(donate, str) or not isinstance(donate, Iterable)
+    is_one = isinstance(donate, str) or not is_iterable(donate)
     names: tuple[Any, ...] = (donate,) if is_one else tuple(donate)
     try:
         known = list(inspect.signature(function).parameters)
     except (TypeError, ValueError) as error:
         raise TracingError(f"jit takes a function whose parameters are known, got {function!r}: {error}") from None
     for name in names:
-        if name not in known:
+        if not is_one_of(name, known):
             title = getattr(function, "__name__", "the function")
             raise TracingError(f"donate= takes parameters of {title}: {', '.join(known)}; got {name!r}")
     return names

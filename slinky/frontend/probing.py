@@ -29,7 +29,7 @@ from slinky.frontend.perturbing import Experiment, backgrounds_of
 from slinky.frontend.probe_reports import ProbeReport
 from slinky.frontend.reports import FuncReport
 from slinky.frontend.result_sizes import resized, result_dtypes, sizes_along
-from slinky.frontend.verifying_funcs import verify_func
+from slinky.frontend.verifying_funcs import dtype_of_arrays, verify_func
 from slinky.graph.boundaries import CONSTANT, NUMPY_RULES, RULES
 from slinky.graph.buffers import BufferExpr
 from slinky.graph.funcs import Func
@@ -38,6 +38,9 @@ from slinky.symbolic.expressions import is_integer
 
 _RULES = ("reflect", "nearest", "mirror", "wrap", "constant")
 """The rules that are tried, in this order: where windows are small, several give the same."""
+
+_MOST_ROUNDS = 1_000_000
+"""More rounds than that would not end while anybody waits."""
 
 _NUMPY_NAMES = {
     rule: next(name for name, of in NUMPY_RULES.items() if of is RULES[rule]) for rule in _RULES if rule != CONSTANT
@@ -76,16 +79,19 @@ def probe(
     * `seed`: of all that is random.
 
     What the function raises for the arrays passes through. Raises `ArgumentError` if it returns anything but an array,
-    of a shape that goes by shapes alone, or another one when called again.
+    of a shape that goes by shapes alone, or another one when called again, and for options that make no sense.
     """
     if not callable(function):
         raise ArgumentError(f"probe takes a function, got {function!r}")
     if not shapes_or_arrays:
         raise ArgumentError("probe needs an array or a shape for each array that the function takes, got none")
-    if not is_integer(rounds) or rounds < 1:
-        raise ArgumentError(f"probe: rounds must be an integer, 1 or more, got {rounds!r}")
-    rng = np.random.default_rng(seed)
-    experiment = Experiment(function, _backgrounds(shapes_or_arrays, np.dtype(dtype), rng), rng, int(rounds))
+    if not is_integer(rounds) or not 1 <= rounds <= _MOST_ROUNDS:
+        raise ArgumentError(f"probe: rounds must be an integer, 1 or more and at most {_MOST_ROUNDS:,}, got {rounds!r}")
+    if not is_integer(seed) or seed < 0:
+        raise ArgumentError(f"probe: seed must be an integer, 0 or more, got {seed!r}")
+    rng = np.random.default_rng(int(seed))
+    backgrounds = _backgrounds(shapes_or_arrays, dtype_of_arrays(dtype, "probe"), rng)
+    experiment = Experiment(function, backgrounds, rng, int(rounds))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what it does with strange values is its own affair
         return _probed(function, experiment)

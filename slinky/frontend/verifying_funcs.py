@@ -72,7 +72,7 @@ def verify_func(
     no callback, or cannot be run on these sizes, `ArgumentError` for arrays that do not fit.
     """
     if isinstance(func, Kernel):
-        func, shapes_or_arrays = _func_of_kernel(func, shapes_or_arrays, np.dtype(dtype))
+        func, shapes_or_arrays = _func_of_kernel(func, shapes_or_arrays, dtype_of_arrays(dtype, "verify_func"))
     if not isinstance(func, Func):
         raise GraphError(f"verify_func takes a Func or a kernel, got {func!r}")
     if not isinstance(func.lowered_operation(), Callback):
@@ -161,6 +161,17 @@ def _on_given(
         for d, bounds in zip(port.dims, regions[name], strict=True):
             box[d] = bounds
     return run_on(p, tuple(box), inputs, rng, scalars)
+
+
+def dtype_of_arrays(given: Any, who: str) -> np.dtype[Any]:
+    """The dtype of random arrays. Raises `ArgumentError` for what is none."""
+    try:
+        found: np.dtype[Any] = np.dtype(given)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"{who}: dtype must be a dtype of NumPy, such as np.float32, got {given!r}: {error}"
+        ) from None
+    return found
 
 
 def _func_of_kernel(kernel: Kernel, given: Sequence[object], dtype: np.dtype[Any]) -> tuple[Func, tuple[Buffer, ...]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from slinky.errors import GraphError
-from slinky.ir.identifiers import is_one_of
+from slinky.ir.given import is_iterable, is_one_of
 from slinky.symbolic.expressions import Constant, Expr, ExprLike, Scalar, Variable, as_expr, is_integer
 from slinky.symbolic.traversal import symbols
 
@@ -135,7 +135,7 @@ Placement: TypeAlias = "At | Root"
 def loops_of(func: Func, given: Iterable[LoopLike]) -> tuple[LoopAnnotation, ...]:
     """The loops that are given for a func. Raises `GraphError` for what can be none of its."""
     what = f"the loops of func {func.name!r}"
-    if isinstance(given, (Variable, LoopAnnotation)) or not isinstance(given, Iterable):
+    if isinstance(given, (Variable, LoopAnnotation)) or not is_iterable(given):
         raise GraphError(f"{what} must be a list, such as [y, (x, 256)], got {given!r}")
     found = []
     for each in given:

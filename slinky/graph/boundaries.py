@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from slinky.errors import GraphError
 from slinky.graph.axes import chosen_dimensions
+from slinky.ir.given import is_iterable
 from slinky.ir.operations import Boundary, FloatScalar
 from slinky.symbolic.expressions import Constant, Expr, Scalar, constant
 from slinky.symbolic.intervals import Interval
@@ -54,7 +55,7 @@ def rules_per_dimension(mode: object, dims: object, rank: int, name: str) -> Rul
     else:
         if dims is not None:
             raise GraphError(f"{what}: give dims together with one mode, or a mode for each dimension, not both")
-        if not isinstance(mode, Iterable) or len(given := list(mode)) != rank:
+        if not is_iterable(mode) or len(given := list(mode)) != rank:
             raise GraphError(f"{what} is a mode such as 'reflect', or one for each of {rank} dimensions, got {mode!r}")
     for each in given:
         if each is not None and not (isinstance(each, str) and each in RULES):

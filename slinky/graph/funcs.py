@@ -14,6 +14,7 @@ from slinky.graph.annotations import LoopAnnotation, LoopLike, LoopName, Placeme
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.reductions import Reduction, reduced_inputs
 from slinky.graph.variants import DeclaredVariant, Variant, dtypes_of, orders_of, require_within
+from slinky.ir.given import is_iterable
 from slinky.ir.operations import Callback, Operation
 from slinky.ir.operations import Reduction as LoweredReduction
 from slinky.ir.returning import Returning
@@ -244,7 +245,7 @@ class Func:
 
     def _whole(self, given: Iterable[Variable | str]) -> tuple[Variable, ...]:
         """The dimensions of which a call computes all, in the order of the func's."""
-        if isinstance(given, (str, Variable)) or not isinstance(given, Iterable):
+        if isinstance(given, (str, Variable)) or not is_iterable(given):
             raise GraphError(f"func {self.name!r}: whole must be a list of dimensions, such as ['x'], got {given!r}")
         chosen = set()
         for each in given:
@@ -384,7 +385,7 @@ def _default_name(callback: Callable[..., Any]) -> str:
 def _accesses(given: Iterable[Access], func: str, what: str) -> tuple[Access, ...]:
     if isinstance(given, (Access, BufferExpr)):
         raise GraphError(f"func {func!r}: {what}s must be a list of accesses, such as [{given}], got one alone")
-    if not isinstance(given, Iterable):
+    if not is_iterable(given):
         raise GraphError(f"func {func!r}: {what}s must be a list of accesses, such as [b[...]], got {given!r}")
     accesses = tuple(given)
     for access in accesses:

@@ -23,6 +23,7 @@ from slinky.graph.resolution import resolve
 from slinky.ir.copies import symbols_of
 from slinky.ir.effects import read_by
 from slinky.ir.families import relatives
+from slinky.ir.given import is_iterable
 from slinky.ir.statements import (
     Alloc,
     BufferParameter,
@@ -57,7 +58,7 @@ def lower(graph: Graph, require: Iterable[Condition], name: str | None) -> Progr
     Raises `GraphError` for a graph that is no pipeline.
     """
     checks = Checks()
-    if not isinstance(require, Iterable):
+    if not is_iterable(require):
         raise GraphError(f"require must be a list of conditions, such as [r >= 0], got {require} alone")
     for condition in tuple(require):
         if not isinstance(condition, Condition):

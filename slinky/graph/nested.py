@@ -13,10 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.ir.effects import calls_in
+from slinky.ir.given import is_iterable
 from slinky.ir.nesting import read_regions, symbols_of_func
 from slinky.ir.operations import FloatScalar, Nested
 from slinky.ir.printer import expression_text
@@ -24,7 +27,18 @@ from slinky.ir.regions import parameter_box
 from slinky.ir.scopes import program_scope
 from slinky.ir.statements import BufferParameter, Check, Program, walk
 from slinky.symbolic.bounds import bounds, simplify
-from slinky.symbolic.expressions import Expr, Metadata, Scalar, Variable, as_expr, equal, metadata, scalar, variable
+from slinky.symbolic.expressions import (
+    Expr,
+    Metadata,
+    Scalar,
+    Variable,
+    as_expr,
+    equal,
+    is_integer,
+    metadata,
+    scalar,
+    variable,
+)
 from slinky.symbolic.intervals import Interval, box_symbols, not_empty
 from slinky.symbolic.proofs import facts, prove
 from slinky.symbolic.traversal import substitute, symbols
@@ -89,7 +103,7 @@ class _Reading:
     def fitting(self, given: object, parameters: Sequence[BufferParameter], which: str) -> list[BufferExpr]:
         """The buffers that stand for parameters. Raises `GraphError` where they do not fit."""
         names = ", ".join(p.name for p in parameters)
-        if isinstance(given, (str, BufferExpr)) or not isinstance(given, Iterable):
+        if isinstance(given, (str, BufferExpr)) or not is_iterable(given):
             raise self.fail(f"its {which} must be a list of buffers, for {names}, got {given!r}")
         buffers = list(given)
         if len(buffers) != len(parameters) or not all(isinstance(b, BufferExpr) for b in buffers):
@@ -109,10 +123,9 @@ class _Reading:
             if name not in integers | floats:
                 raise self.fail(f"{self.program.name} has no scalar {name!r}")
         for name, value in given.items():
-            is_integer = isinstance(value, Expr) or (isinstance(value, int) and not isinstance(value, bool))
-            if name in integers and not is_integer:
+            if name in integers and not isinstance(value, Expr) and not is_integer(value):
                 raise self.fail(f"the scalar {name} is an integer, got {value!r}")
-            if name in floats and not isinstance(value, (FloatScalar, float, int)):
+            if name in floats and not isinstance(value, (FloatScalar, float, int, np.floating, np.integer)):
                 raise self.fail(f"the scalar {name} is a float, got {value!r}")
         found: dict[str, Any] = {s.name: given.get(s.name, scalar(s.name)) for s in self.program.scalars}
         found.update({f.name: given.get(f.name, FloatScalar(f.name)) for f in self.program.floats})

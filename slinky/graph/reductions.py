@@ -17,6 +17,7 @@ import numpy as np
 
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, valid_name
+from slinky.ir.given import is_iterable
 from slinky.ir.operations import RESERVED, State
 from slinky.ir.operations import Reduction as LoweredReduction
 from slinky.symbolic.expressions import Scalar, Variable
@@ -108,7 +109,7 @@ class Reduction:
         if not isinstance(named, Mapping) or not over:
             raise GraphError(f"a reduction is over one dimension or more, such as {{'x': 1}}, got {over!r}")
         self.over = {valid_name(name, "a reduced dimension"): axes for name, axes in over.items()}
-        if isinstance(state, Access) or not isinstance(state, Iterable):
+        if isinstance(state, Access) or not is_iterable(state):
             raise GraphError(f"the state of a reduction must be a list of accesses, such as [total[y]], got {state}")
         self.state = tuple(state)
         if not self.state or not all(isinstance(access, Access) for access in self.state):

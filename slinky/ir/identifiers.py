@@ -6,7 +6,7 @@ Who gives a value by name writes a keyword, so a name that is not as Python read
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -22,8 +22,3 @@ def by_names_as_python_reads(given: Mapping[str, T]) -> Mapping[str, T]:
     if all(map(str.isascii, given)):
         return given
     return {as_python_reads(name): value for name, value in given.items()}
-
-
-def is_one_of(given: object, names: Iterable[str]) -> bool:
-    """Whether what a user gave is one of some names. (An array, asked for by `in`, raises an error of its own.)"""
-    return isinstance(given, str) and given in names

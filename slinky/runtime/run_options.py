@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from slinky.errors import ArgumentError
+from slinky.ir.given import is_flag
 from slinky.runtime.statistics import Hooks
 
 Checked: TypeAlias = bool | Literal["first"]
@@ -23,7 +24,7 @@ class RunOptions:
     * `timed`: whether the statistics say how long each func took.
     * `progress`: whether a bar shows the share of elements computed.
 
-    Raises `ArgumentError` for hooks, checks and a `timed` that are none.
+    Raises `ArgumentError` for hooks, checks and flags that are none.
     """
 
     checked: Checked = False
@@ -37,8 +38,9 @@ class RunOptions:
             raise ArgumentError(f"hooks must be sl.Hooks, got {self.hooks!r}")
         if not _is_checked(self.checked):
             raise ArgumentError(f"checked must be False, True or 'first', got {self.checked!r}")
-        if not isinstance(self.timed, bool):
-            raise ArgumentError(f"timed must be True or False, got {self.timed!r}")
+        for what, flag in (("timed", self.timed), ("progress", self.progress)):
+            if not is_flag(flag):
+                raise ArgumentError(f"{what} must be True or False, got {flag!r}")
 
 
 def _is_checked(given: object) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 import attrs
 
 import slinky as sl
+from slinky.ir.given import is_flag
 from slinky.runtime.backends import require_backend
 from slinky.runtime.collector import collector_paused
 from slinky.sched.explaining import Decision, Explanation, ProgramBytes, explained
@@ -71,6 +72,8 @@ def auto_schedule(
     if not isinstance(p, sl.Pipeline):
         raise sl.OperationError(f"auto_schedule: the first argument must be a Pipeline, got {type(p).__name__}")
     require_options(max_bytes, workers, machine, backend)
+    if not is_flag(rc):
+        raise sl.OperationError(f"auto_schedule: rc must be True or False, got {rc!r}")
     machine = machine or this_machine_for(backend)
     aims = Aims(machine=machine, workers=machine.cores if workers is None else workers, backend=backend)
     with collector_paused():

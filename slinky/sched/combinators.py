@@ -24,6 +24,7 @@ import attrs
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.cursors import DimCursor, ExprCursor, StatementCursor
 from slinky.errors import InvalidCursorError, OperationError, PatternError, SchedulingError
+from slinky.ir.given import is_iterable
 from slinky.pipeline import Pipeline
 from slinky.sched.records import ReturnedCursors
 from slinky.symbolic import is_integer
@@ -391,7 +392,7 @@ def _finder(places: object, who: str) -> Callable[[State], list[Cursor]]:
 
     def given(state: State) -> list[Cursor]:
         answer = function(state.pipeline, state.cursor())
-        if not isinstance(answer, Iterable):
+        if not is_iterable(answer):
             raise OperationError(f"{who}: {_text_of(places)} must give several cursors, or none, got {answer!r}")
         found = list(answer)
         wrong = next((c for c in found if not isinstance(c, Cursor)), None)

@@ -11,13 +11,14 @@ the source for all sizes for which the equations and the conditions `within` hol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slinky.errors import TensorError
 from slinky.frontend.tensors.dimensions import called, counted, is_dimension, is_unnamed, listed, size
 from slinky.frontend.tensors.equations import Equation, Fit, Unknown
 from slinky.frontend.tensors.nodes import Node, Viewed
+from slinky.ir.given import is_iterable
 from slinky.symbolic.expressions import (
     Expr,
     FloorDivide,
@@ -108,7 +109,7 @@ class _View:
 
     def sorted(self, constraints: object) -> tuple[list[Pair], list[Pair]]:
         """The equations of places and those of sizes."""
-        if isinstance(constraints, str) or not isinstance(constraints, Iterable):
+        if isinstance(constraints, str) or not is_iterable(constraints):
             raise TensorError(f"constraints must be a list of pairs, such as [(s.i, s.y + s.k)], got {constraints!r}")
         places: list[Pair] = []
         lengths: list[Pair] = []

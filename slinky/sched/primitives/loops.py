@@ -19,7 +19,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_body, with_identity, with_interval, with_mode, with_range, with_variable
 from slinky.ir.effects import bounds_of_dim, calls_in
-from slinky.ir.identifiers import is_one_of
+from slinky.ir.given import is_one_of
 from slinky.ir.statements import SERIAL, Alloc, Call, For, Parallel, Pipelined, Statement, fresh_identity, workers_of
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline

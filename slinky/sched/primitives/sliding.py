@@ -30,7 +30,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_body, with_box, with_interval, with_range
 from slinky.ir.effects import bounds_of_dim, dims_written, written_by
-from slinky.ir.identifiers import is_one_of
+from slinky.ir.given import is_one_of
 from slinky.ir.statements import Alloc, Call, For, is_in_order
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
