@@ -127,6 +127,41 @@ def test_coordinates_are_known_with_pass_buffers_alone(backend: str) -> None:
         assert (found.array == 1000 * rows + columns).all()
 
 
+@pytest.mark.parametrize("backend", ["native", "python", "interpreter"])
+@pytest.mark.parametrize(
+    ("dtype", "of", "good", "bad"),
+    [
+        ("i1", "int8_t", (3, -128, np.int64(-7), 3.0, True), (300, np.int64(200), np.int64(-129), 2.7, np.nan, "3")),
+        ("u1", "uint8_t", (255, np.int16(3)), (-1, np.int64(-1), 256, b"3", [3])),
+        ("f4", "float", (2.5, 3, np.float64(1e30), np.int64(7), np.inf), ("3", None, [3], 1j)),
+        ("?", "uint8_t", (True, False, np.bool_(True), 1), (2, "yes", None, 0.5)),
+    ],
+)
+def test_numbers_are_those_that_the_declared_dtype_holds(
+    backend: str, dtype: str, of: str, good: tuple[Any, ...], bad: tuple[Any, ...]
+) -> None:
+    """Neither are they wrapped, nor cut off, nor read from text."""
+    told = sl.c_kernel(
+        f"int told(const slinky_buffer *to, {of} by) {{ *(double *)to->data = by; return 0; }}",
+        "told",
+        outputs={"to": (np.float64, 1)},
+        scalars={"by": dtype},
+    )
+
+    def run(number: Any) -> Any:
+        out = sl.BufferExpr("out", np.float64, 1)
+        sl.Func(told, [], [out[x]], name="told", arguments={"by": number})
+        found = np.zeros(1)
+        run_by(sl.build_pipeline([], [out]), backend)(found)
+        return found[0]
+
+    for number in good:
+        assert run(number) == np.dtype(dtype).type(number)
+    for number in bad:
+        with pytest.raises(sl.CallbackError, match=f"takes its number by as {np.dtype(dtype).name}"):
+            run(number)
+
+
 @pytest.mark.parametrize("dense", [1, 2])
 def test_arrays_with_gaps_are_copied_for_those_that_know_of_none(dense: int) -> None:
     source = c_sources.DOWN.replace("x * b->stride[1]", "x * (int64_t)sizeof(float)")

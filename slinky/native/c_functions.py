@@ -27,6 +27,7 @@ from slinky.errors import CallbackError, CompilationError, ExecutionError, Graph
 from slinky.graph.buffers import valid_name
 from slinky.ir.signatures import Signature
 from slinky.native.adapters import BUFFER, FAILED, NO_MEMORY, TOO_LARGE, flat_text, prototype
+from slinky.native.carriers import converted
 from slinky.native.compiling import compiler, library
 from slinky.native.operators import C_TYPES
 from slinky.native.parameters import (
@@ -245,7 +246,7 @@ def _is_passable(array: Array, operand: Operand) -> bool:
 def _converted(name: str, scalar: Scalar, value: Any) -> Any:
     """A number as a function takes it."""
     try:
-        return scalar.dtype.type(value).item()
+        return converted(value, scalar.dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise CallbackError(f"{name} takes its number {scalar.name} as {scalar.dtype.name}: {error}") from error
 

@@ -151,8 +151,19 @@ def _whole(formula: Formula, text: str, made_by: Compiler, bits: tuple[int, ...]
 
 
 def converted(value: Any, dtype: np.dtype[Any]) -> Any:
-    """An argument, converted as NumPy converts it. Raises `OverflowError` where the dtype does not hold it."""
-    return dtype.type(value).item()
+    """A number, converted as NumPy converts it.
+
+    Raises `OverflowError` where a dtype of integers or truths does not hold it, `TypeError` where it is no number."""
+    if isinstance(value, _NO_NUMBERS):
+        raise TypeError(f"{value!r} is no number")
+    found = dtype.type(value).item()
+    if dtype.kind in "biu" and found != value:
+        raise OverflowError(f"{value!r} is not among the values of {dtype.name}")
+    return found
+
+
+_NO_NUMBERS = (str, bytes, list, tuple, type(None))
+"""What NumPy makes numbers of, though they are none."""
 
 
 def report(result: int, bits: tuple[int, ...]) -> None:
