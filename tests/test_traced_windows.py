@@ -42,6 +42,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "indices that are looked up": lambda x: x[np.argsort(x, 0) % 3, np.argsort(x) % 3],
     "choose": lambda x: (np.choose((x > 0).astype(int), [x, x * 2]), np.choose(abs(x).astype(int), [[[1]], x, 2.5], mode="wrap"), (x[0] > 1).astype(int).choose([1, x])),
     "a table that is computed": lambda x: (np.cumsum(abs(x[0]))[abs(x).astype(int) % 3], np.take(x[0], abs(x).astype(int) % 3)),
+    "a table of numbers": lambda x: (np.take([3.5, 1, 2], abs(x).astype(int) % 3), np.take(a=WEIGHTS, indices=abs(x).astype(int), axis=1, mode="clip"), np.take(WEIGHTS, x[0].astype(int) % 3, 0)),
     "in order": lambda x: (np.take(x, np.argsort(x[:, 0]), axis=0), x[0][np.argsort(x[0])]),
     "searchsorted": lambda x: np.searchsorted(np.sort(x[0]), x, side="right"),
     "isin": lambda x: (np.isin(x, [1, 2]), np.isin(x, x[0], invert=True)),

@@ -148,7 +148,8 @@ is done twice, that once. An array that shares memory with an argument, and that
 
 * **Values that are asked for** while tracing (`float(x.max())`, `if x.any():`, masks as indices, `np.asarray`) are
   computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where,
-  once.
+  once. So they are where an array that the function has beside its arguments is looked up: `table[x]` asks `x` alone;
+  write `np.take(table, x)`.
 * **What is not understood** runs whole, on full arrays, each time; `explain` names it, with its line. With
   `sl.jit(strict=True)` it is a `TracingError` instead.
 * **Other arrays** that the function has beside its arguments are taken as they are where it uses them, and copied if

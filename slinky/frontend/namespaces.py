@@ -119,6 +119,12 @@ class TracedNumpy(ModuleType):
             return np.broadcast(*given)
         return _Broadcast(common_shape([lifted(each, self._trace)._shape for each in given]))
 
+    def take(self, a: Any, indices: Any, *given: Any, **named: Any) -> Any:
+        """Elements that integers choose: NumPy asks the array that they are taken of alone whether it is lazy."""
+        if type(indices) is LazyArray and type(a) is not LazyArray:
+            a = lifted(np.asarray(a), self._trace)
+        return np.take(a, indices, *given, **named)
+
     def asarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
         """The array itself, if it is lazy."""
         is_plain = not set(named) - {"order"} and named.get("order") in (None, "K", "A")
