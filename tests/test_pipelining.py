@@ -543,6 +543,20 @@ def test_cut_in_two_both_loops_are_in_stages() -> None:
     assert (target.array == right.array).all()
 
 
+def test_stages_that_do_nothing_are_gone() -> None:
+    """Before its first row, the stencil waits for rows; what would compute none of its own is no stage there."""
+    p = sl.split_loop(in_stages(ROWS), "stencil.y", 1)
+    p = sl.cut_loop(p, "for y", ROWS.find("for y").bounds().min + 2)
+    alone, both, _ = p.find_all("for _")
+    assert (alone.depth(), [[s.name() for s in stage] for stage in alone.stages()]) == (None, [["add"]])
+    assert (both.depth(), len(both.stages())) == (2, 2)
+    source, target = picture(9, 11, 1)
+    right = sl.Buffer(np.zeros_like(target.array))
+    stencil()(source, right)
+    p.run(source, target, checked=True)
+    assert (target.array == right.array).all()
+
+
 # Made by hand ---------------------------------------------------------------------------------------------------------
 
 

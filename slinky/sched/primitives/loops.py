@@ -49,7 +49,7 @@ from slinky.sched.primitives.rewriting import (
     require_workers,
     within,
 )
-from slinky.sched.primitives.simplification import simplified_block
+from slinky.sched.primitives.simplification import simplified_body
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead
 from slinky.sched.returned import (
     CutLoopCursors,
@@ -394,8 +394,8 @@ def cut_loop(p: Pipeline, loop: LoopCursor, at: Expr) -> Any:
     copy = edit.duplicate(old.id)
     assert isinstance(copy, For)
     second = with_range(copy, Interval(start, high))
-    first = with_body(first, simplified_block(first, known))
-    second = with_body(second, simplified_block(second, known))
+    first = simplified_body(first, known)
+    second = simplified_body(second, known)
     edit.replace(old.id, (first,))
     edit.insert(Gap.after(first.id), (second,))
     new = settle(edit, "cut_loop", Kept(SAME_ORDER, ALL_BUT_CHECKS))

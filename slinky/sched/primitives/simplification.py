@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
+import attrs
+
 from slinky.cursors.editing import Edit
-from slinky.ir.copies import with_block, with_expressions, with_fields, with_program_name
+from slinky.ir.copies import with_block, with_body, with_expressions, with_fields, with_program_name
 from slinky.ir.orders import shows_as_much
 from slinky.ir.scopes import facts_inside
-from slinky.ir.statements import Alloc, Block, Check, For, If, Pass, Statement, blocks_of
+from slinky.ir.stages import stages_of
+from slinky.ir.statements import SERIAL, Alloc, Block, Check, For, If, Pass, Pipelined, Statement, blocks_of
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, SAME_ORDER, Kept
@@ -26,7 +30,8 @@ def simplify(p: Pipeline) -> Any:
     """Simplify all expressions by what is known at their place, and drop what does nothing.
 
     Minima, maxima and selects that are decided are gone, and so are ifs whose condition is decided, loops that never
-    run, and `pass` where there are other statements. Checks stay as they are.
+    run, stages of pipelined loops that do nothing, and `pass` where there are other statements. Checks stay as they
+    are.
 
         >>> import examples  # small pipelines, in the repository of slinky
         >>> p = split_loop(examples.blur(), "blur.x", 8)
@@ -74,9 +79,18 @@ def rename(p: Pipeline, name: str) -> Any:
     return settle(edit, "rename")
 
 
-def simplified_block(loop: For, known: Facts) -> Block:
-    """The body of a loop, simplified by what its range says; `known` is what holds around the loop."""
-    return simplified(loop.body, _inside(loop, "body", known))
+def simplified_body(loop: For, known: Facts) -> For:
+    """A loop whose body is simplified by what its range says; `known` is what holds around the loop.
+
+    Of one that is pipelined each stage is. Those that do nothing are gone: what waited for one waits for what that
+    waited for. One stage alone runs in order.
+    """
+    inside = _inside(loop, "body", known)
+    if not isinstance(loop.mode, Pipelined):
+        return with_body(loop, simplified(loop.body, inside))
+    stages = [new for stage in stages_of(loop) if not isinstance((new := _block(stage, inside))[0], Pass)]
+    mode = attrs.evolve(loop.mode, stages=tuple(map(len, stages))) if len(stages) > 1 else SERIAL
+    return with_fields(loop, body=tuple(itertools.chain.from_iterable(stages)) or (Pass(),), mode=mode)
 
 
 def simplified(block: Block, known: Facts) -> Block:
@@ -116,6 +130,9 @@ def _simplified(statement: Statement, known: Facts) -> Block:
     new = with_expressions(statement, lambda e: simplify_expression(e, known))
     if isinstance(statement, Alloc) and isinstance(new, Alloc) and not shows_as_much(new, statement, known):
         new = with_fields(new, layout=statement.layout)
+    if isinstance(statement, For) and isinstance(new, For):
+        body = simplified_body(with_fields(new, range=statement.range, step=statement.step), known)
+        return (with_fields(new, body=body.body, mode=body.mode),)
     for field, inner in blocks_of(statement):
         if inner:
             new = with_block(new, field, _block(inner, _inside(statement, field, known)))

@@ -28,7 +28,7 @@ from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
-from slinky.ir.copies import with_body, with_box, with_interval, with_range
+from slinky.ir.copies import with_box, with_interval, with_range
 from slinky.ir.effects import bounds_of_dim, dims_written, written_by
 from slinky.ir.given import is_one_of
 from slinky.ir.statements import Alloc, Call, For, is_in_order
@@ -41,7 +41,7 @@ from slinky.sched.operation import sched_op
 from slinky.sched.primitives.placement import box_in_loop, need_of
 from slinky.sched.primitives.ranges import added_steps, extend_loop, shown_inside, usual_steps, working_in_parallel
 from slinky.sched.primitives.rewriting import allocs_of
-from slinky.sched.primitives.simplification import simplified_block
+from slinky.sched.primitives.simplification import simplified_body
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.sched.returned import SlideWindowCursors, UnslideWindowCursors
 from slinky.symbolic.bounds import simplify
@@ -205,7 +205,7 @@ def unslide_window(p: Pipeline, call: CallCursor, loop: LoopCursor) -> Any:
     assert isinstance(now, For)
     if start is not around.range.min:
         now = with_range(now, Interval(start, around.range.max))
-        edit.update(with_body(now, simplified_block(now, known)))
+        edit.update(simplified_body(now, known))
     new = settle(edit, "unslide_window")
     return new, (LoopCursor(new._version, around.id), CallCursor(new._version, old.id))
 
