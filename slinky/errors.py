@@ -12,7 +12,10 @@ from typing import Protocol
 
 
 class SlinkyError(Exception):
-    """The root of all slinky errors."""
+    """The root of all slinky errors. What it says quotes no more of a huge value than its beginning and its end."""
+
+    def __str__(self) -> str:
+        return _in_short(super().__str__())
 
 
 class ExpressionError(SlinkyError, ValueError):
@@ -124,7 +127,10 @@ class MissingExtraError(SlinkyError, ImportError):
 
 
 class CompilationError(SlinkyError):
-    """A C compiler failed, or what it made cannot be loaded; the message has what the compiler says."""
+    """A C compiler failed, or what it made cannot be loaded; the message has what the compiler says, all of it."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)
 
 
 class MissingCompilerWarning(UserWarning):
@@ -166,6 +172,7 @@ class RewritingError(SlinkyError):
         return self._text(super().__str__())
 
     def _text(self, what: str, details: str = "") -> str:
+        what = _in_short(what)
         head = f"{self.operation}: {what}" if self.operation else what
         return head + details + (f"\nin {', in '.join(self.within)}" if self.within else "")
 
@@ -313,6 +320,18 @@ def _quoted(place: str, most: int) -> str:
 
 
 _LEFT_OUT = "    ..."
+
+
+_MOST_SHOWN, _FIRST_SHOWN, _LAST_SHOWN = 2000, 1500, 400
+"""How long a message is at most, and how much is shown of the beginning and of the end of a longer one."""
+
+
+def _in_short(text: str) -> str:
+    """A message that quotes no long values: of one that does, how it begins and how it ends."""
+    if len(text) <= _MOST_SHOWN:
+        return text
+    left = len(text) - _FIRST_SHOWN - _LAST_SHOWN
+    return f"{text[:_FIRST_SHOWN]} ... ({left:,} characters left out) ... {text[-_LAST_SHOWN:]}"
 
 
 def _shortened(line: str) -> str:

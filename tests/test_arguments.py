@@ -637,3 +637,36 @@ def test_integers_of_numpy_stand_for_scalars_of_inner_pipelines() -> None:
     inner_one.as_func([outer_inp], [outer_out], arguments={"r": np.int64(3)})
     p = sl.build_pipeline([outer_inp], [outer_out])
     assert p(np.arange(3, dtype=np.int32)).tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("use", "begin", "end"),
+    [
+        (
+            lambda p: sl.split_loop(p, "blur.x", list(range(10**5))),  # type: ignore[arg-type]
+            "split_loop: argument factor: expected an integer or an integer expression, got [0, 1, 2,",
+            "99998, 99999] of type list",
+        ),
+        (lambda p: p.find("z" * 9000), "nothing matches 'zzzz", "in pipeline blur"),
+        (
+            lambda p: sl.jit(donate="x" * 5000)(identity),
+            "donate= takes parameters of identity: array; got 'xxx",
+            "xxx'",
+        ),
+        (lambda p: sl.Buffer(zeros(5, 4), min=list(range(5000))), "an array of rank 2", "4998, 4999]"),
+    ],
+)
+def test_messages_quote_little_of_huge_values(use: Callable[[sl.Pipeline], object], begin: str, end: str) -> None:
+    with pytest.raises(sl.SlinkyError) as caught:
+        use(blur()[0])
+    message = str(caught.value)
+    assert len(message) <= 2000
+    assert message.startswith(begin)
+    assert end in message[-400:]
+    assert message.count("characters left out") == 1
+    assert str(pickle.loads(pickle.dumps(caught.value))) == message
+
+
+def test_what_a_compiler_says_is_said_in_full() -> None:
+    text = "error: " * 1000
+    assert str(sl.CompilationError(text)) == text
