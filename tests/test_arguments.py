@@ -612,6 +612,16 @@ WRONG_OPTIONS: dict[str, tuple[Callable[[], object], type[sl.SlinkyError], str]]
         sl.OperationError,
         "rc must be True or False, got array",
     ),
+    "workers": (
+        lambda: sl.auto_schedule(blur()[0], zeros(5, 4), workers=10**400),
+        sl.OperationError,
+        "workers must be an integer of 63 bits at most, got 1000",
+    ),
+    "max_bytes": (
+        lambda: sl.auto_schedule(blur()[0], zeros(5, 4), max_bytes=10**400),
+        sl.OperationError,
+        "max_bytes must be an integer of 63 bits at most, got 1000",
+    ),
     "axis": (lambda: sl.rowwise(axis=OF_ONE)(identity), sl.DeclarationError, "axis must be an axis or a list"),  # type: ignore[arg-type]
     "halo": (lambda: sl.stencil(halo=np.array(1.5))(identity), sl.DeclarationError, "a halo is a number"),  # type: ignore[arg-type]
     "min": (lambda: sl.Buffer(zeros(5, 4), min=OF_ONE), sl.ArgumentError, "needs 2 coordinates"),  # type: ignore[arg-type]

@@ -133,8 +133,9 @@ def require_options(
 ) -> None:
     """Raise `OperationError` for options that make no sense, and `ArgumentError` for a back end that is not there."""
     for name, value, least in (("max_bytes", max_bytes, 0), ("workers", workers, 1)):
-        if value is not None and (not is_integer(value) or value < least):
-            raise sl.OperationError(f"{who}: {name} must be an integer of at least {least}, got {value!r}")
+        if value is not None and (not is_integer(value) or not least <= value < 1 << 63):
+            limits = f"of at least {least}" if not is_integer(value) or value < least else "of 63 bits at most"
+            raise sl.OperationError(f"{who}: {name} must be an integer {limits}, got {value!r}")
     if machine is not None and not isinstance(machine, Machine):
         raise sl.OperationError(f"{who}: machine must be a Machine, got {machine!r}")
     if not isinstance(backend, str):
