@@ -214,14 +214,6 @@ def _staged_if(chain: AnyChain, condition: Callable[[Shared], Any]) -> tuple[Sha
     return shared, now(chain, if_)
 
 
-def _in_first(chain: AnyChain) -> sl.Pipeline:
-    """An if that cutting the loop decides."""
-    few = chain.choose([0, 1, 2, 3])
-    shared, _ = _staged_if(chain, lambda s: s.loop._loop.variable <= s.loop.bounds().min + few)
-    loop = now(chain, shared.loop)
-    return sl.cut_loop(chain.pipeline, loop, loop.bounds().min + few + loop.step())
-
-
 def _of_sizes(chain: AnyChain) -> tuple[Any, dict[str, Any]]:
     """A condition on the size of an output, and the size that it has."""
     name, box = one_of(chain, sorted(chain.shapes.items()))
@@ -233,29 +225,10 @@ def _of_sizes(chain: AnyChain) -> tuple[Any, dict[str, Any]]:
     return condition, {name: (*(None for _ in box[:d]), box[d], *(None for _ in box[d + 1 :]))}
 
 
-def _assumed(chain: AnyChain) -> sl.Pipeline:
-    condition, sizes = _of_sizes(chain)
-    _staged_if(chain, lambda _: condition)
-    return sl.assume_shape(chain.pipeline, **sizes)
-
-
 def _lifted(chain: AnyChain) -> sl.Pipeline:
     condition, _ = _of_sizes(chain)
     _, if_ = _staged_if(chain, lambda _: condition)
     return sl.lift_if(chain.pipeline, if_)
-
-
-def _simplified(chain: AnyChain) -> sl.Pipeline:
-    """Two ifs of one condition in a loop, of which one moves out of it, so that the other one is decided."""
-    condition, _ = _of_sizes(chain)
-    shared = shared_loop(chain, slides=True)
-    one, _ = _cut(chain, shared.reader)
-    chain.take("specialize", sl.specialize(chain.pipeline, one.expand(after=1), condition))
-    p, (if_,) = sl.specialize(chain.pipeline, now(chain, shared.producer), condition, rc=True)
-    chain.take("specialize", p)
-    pipelined(chain, shared.loop)
-    chain.take("lift_if", sl.lift_if(chain.pipeline, if_))
-    return sl.simplify(chain.pipeline)
 
 
 def _unrolled(chain: AnyChain) -> sl.Pipeline:
@@ -373,7 +346,6 @@ def _absorbed(chain: AnyChain) -> sl.Pipeline:
 STAGES: dict[str, Situation] = {
     "split_loop": at_staged(_split),
     "reorder_loops": at_staged(_reorder),
-    "cut_loop": _in_first,
     "fuse_loops": at_staged(_fuse),
     "fission_loop": at_staged(_fission),
     "unroll_loop": _unrolled,
@@ -382,7 +354,6 @@ STAGES: dict[str, Situation] = {
     "absorb_loop": _absorbed,
     "lift_call": at_staged(lambda chain, s: sl.lift_call(chain.pipeline, _either(chain, s))),
     "unslide_window": at_staged(_unslid),
-    "assume_shape": _assumed,
     "lift_if": _lifted,
     "specialize": at_staged(
         lambda chain, s: sl.specialize(
@@ -415,6 +386,5 @@ STAGES: dict[str, Situation] = {
     "lift_alloc": _lift_alloc,
     "unroll_buffer": _pieces,
     "reorder_statements": _swapped,
-    "simplify": _simplified,
 }
 """By the primitive that is refused."""

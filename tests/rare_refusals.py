@@ -97,6 +97,11 @@ IMPLIED: dict[tuple[str, str], str] = {
             ("compute_in_place", _STAGES),
             ("reuse_buffer", _STAGES),
         ),
+        "what is left of a stage is a stage, which touches no more than it did": (
+            ("cut_loop", _STAGES),
+            ("assume_shape", _STAGES),
+            ("simplify", _STAGES),
+        ),
         "statements come in another order, or one is gone: all others touch what they touched, in the same loops": (
             ("reorder_statements", _BLOCKS),
             ("fission_loop", _BLOCKS),

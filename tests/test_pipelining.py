@@ -543,6 +543,28 @@ def test_cut_in_two_both_loops_are_in_stages() -> None:
     assert (target.array == right.array).all()
 
 
+def test_stages_have_the_statements_of_ifs_that_are_decided() -> None:
+    p, parts = sl.cut_call(ROWS, "stencil.x", 4, rc=True)
+    loop = p.find("for y")
+    p = sl.specialize(p, parts.first.expand(after=1), loop._loop.variable <= loop.bounds().min + 3)
+    p = sl.pipeline_loop(p, "for y")
+    cut = sl.cut_loop(p, "for y", p.find("for y").bounds().min + 4)
+    assert [str(p).count("pipelined (1, 1)"), str(cut).count("pipelined (1, 2)"), str(cut).count("if")] == [1, 2, 0]
+
+    p, parts = sl.cut_call(ROWS, "stencil.x", 4, rc=True)
+    width = sl.BufferExpr("out", np.int16, 2).dim(1)
+    p = sl.specialize(p, parts.first.expand(after=1), width.max - width.min <= 20)
+    known = sl.assume_shape(sl.pipeline_loop(p, "for y"), out=(None, 11))
+    assert [str(known).count("pipelined (1, 2)"), str(known).count("if")] == [1, 0]
+    source, target = picture(9, 11, 1)
+    right = sl.Buffer(np.zeros_like(target.array))
+    stencil()(source, right)
+    for staged in (cut, known):
+        target.array[...] = 0
+        staged.run(source, target, checked=True)
+        assert (target.array == right.array).all()
+
+
 def test_stages_that_do_nothing_are_gone() -> None:
     """Before its first row, the stencil waits for rows; what would compute none of its own is no stage there."""
     p = sl.split_loop(in_stages(ROWS), "stencil.y", 1)

@@ -180,7 +180,7 @@ DRAWN = [
     ("unroll_loop", "too many statements"),
     ("reorder_statements", "another of the same name"),
     ("unroll_buffer", "nobody uses it"),
-    ("cut_loop", "the stages of a pipelined loop"),
+    ("split_loop", "the stages of a pipelined loop"),
     ("clone_call", "the stages of a pipelined loop"),
     ("absorb_loop", "an access of several blocks"),
     ("align_dim", "an access of several blocks"),
