@@ -255,7 +255,8 @@ class Both:
         needed = {k: self._region(k, box, scalars, operands) for k in ports}
         hull = [(min(lo for lo, _ in each), max(hi for _, hi in each)) for each in zip(*needed.values(), strict=True)]
         between = sl.Buffer(np.empty([hi - lo + 1 for lo, hi in hull], DTYPE), min=tuple(lo for lo, _ in hull))
-        Mix(self.first)(*operands[:count], between, **scalars)
+        if between.array.size:  # of an axis without elements nothing lies between
+            Mix(self.first)(*operands[:count], between, **scalars)
         others = iter(operands[count : len(operands) - len(writes)])
         sources = []
         for k in range(len(self.second.reads)):
