@@ -45,7 +45,10 @@ Funcs are called like the variables that hold what they make, where there are su
 and which lines asked, what stands against keeping it, and the schedule. `smallest` is the number of bytes below which
 the function is called as it is; without it, that is where NumPy is predicted to be about as fast: where all that it
 makes on the way stays in the caches, or where the schedule saves less than a fifth of the time; but where loops in C
-are predicted to save as much, it runs by pieces, moves to C, and is left to NumPy again only if there is no C for it.
+are predicted to save as much, it moves to C, and is left to NumPy again only if there is no C for it. Where pieces give
+the bits that NumPy gives, and all that it makes takes 64 MB at most, what is predicted is also measured: the first
+calls go to the function as it is and to its pieces in turn, a few to each, and whoever is faster goes on; when a
+schedule has moved to C, they are compared once more, and one that is faster only in C is waited for as it is.
 Small arrays of which it makes large ones, such as one for all pairs, run by pieces, too. Kernels
 of yours (`@sl.stencil`) and the filters of `sl.ndimage` take part like NumPy's functions.
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from slinky.errors import OperationError
+from slinky.frontend.contests import Contest
 from slinky.frontend.to_native import Runs, native_state
 from slinky.frontend.tracing import Trace
 from slinky.pipeline import Pipeline
@@ -24,11 +25,13 @@ def guards_in_words(trace: Trace, names: Sequence[str]) -> list[str]:
     return [*found, *trace.reals.in_words()]
 
 
-def schedule_in_words(scheduled: Pipeline, plan: Runs | None, *, is_used: bool) -> str:
-    """What a schedule is, and why; `plan` is what runs it, if it has run."""
+def schedule_in_words(scheduled: Pipeline, plan: Runs | None, contest: Contest | None, *, is_used: bool) -> str:
+    """What a schedule is, and why; `plan` is what runs it, if it has run, and in a `contest` against the function."""
     from slinky.sched.explaining import explain
 
-    lines = [] if is_used else ["called as it is: about as fast as this schedule"]
+    lines = [contest_in_words(contest)] if contest is not None else []
+    if not is_used:
+        lines = ["called as it is: about as fast as this schedule"]
     if (state := native_state(plan)) is not None:
         lines.append(state)
     try:
@@ -36,6 +39,19 @@ def schedule_in_words(scheduled: Pipeline, plan: Runs | None, *, is_used: bool) 
     except OperationError:
         lines.append("not scheduled: no schedule was found that keeps max_bytes")
     return "\n".join(lines)
+
+
+def contest_in_words(contest: Contest) -> str:
+    """Who runs calls of such arguments, and what was measured."""
+    if not contest.is_open:
+        return "as it is until there is C: NumPy is about as fast as this schedule"
+    if not contest.is_over:
+        return "as it is and by pieces, in turn, until it is known which is faster"
+    from slinky.sched.grouping import seconds_text
+
+    plain, pieces = map(seconds_text, contest.best())
+    who = "called as it is" if contest.is_lost else "by pieces"
+    return f"{who}: measured {plain} as it is, {pieces} by pieces"
 
 
 def exported_in_words(plan: Runs | None) -> str:

@@ -24,6 +24,7 @@ import numpy as np
 from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import is_traceable
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
+from slinky.frontend.contests import MOST_BYTES, InTurn
 from slinky.frontend.donating import GivenAsItIsError, parameters_of
 from slinky.frontend.explaining import exported_in_words, guards_in_words, schedule_in_words
 from slinky.frontend.exporting import Loaded, Settings, asked, export, settings_of
@@ -37,9 +38,9 @@ from slinky.frontend.reading import Reads
 from slinky.frontend.running import OtherFloatsError, at_once, runner, without_arrays
 from slinky.frontend.seeing import with_traced_numpy
 from slinky.frontend.sizes import Length, lengths
-from slinky.frontend.tables import ANY_PIECES
+from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
-from slinky.frontend.traced import Traced
+from slinky.frontend.traced import Shapes, Traced
 from slinky.frontend.tracing import (
     PLANS,
     SMALL_BYTES,
@@ -49,7 +50,7 @@ from slinky.frontend.tracing import (
 )
 from slinky.frontend.trees import exact_kind, leaves_of, loose_kind, with_leaves
 from slinky.frontend.trials import Trial
-from slinky.frontend.worth import estimate
+from slinky.frontend.worth import computed_bytes, estimate
 from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import has_loops
@@ -186,14 +187,14 @@ class Jit:
         """What a trace gives. The function as it is may be called in its place if the trace is kept, for then it does
         nothing else; else it would do that twice."""
         values = traced.trace.sizes(leaves)
-        run = None if traced.has_no_elements(values) else self._run_for(traced, leaves, values)
+        run = None if traced.has_no_elements(values) else self._run_for(traced, leaves, values, is_kept=is_kept)
         if is_kept and not traced.has_no_elements(values):
             reals = traced.trace.reals
             self._remember(given, named, run or self._plain, with_floats=run is not None and reals.asks_for_values)
         if run is None:
             return self._as_written(*given, **named) if is_kept else at_once(traced, leaves, lengths(values))
         try:
-            return run(leaves)
+            return run.take(given, named, leaves) if isinstance(run, InTurn) else run(leaves)
         except (ChangedResultError, GivenAsItIsError) as error:
             if not (is_kept or traced.written) and isinstance(error, GivenAsItIsError):
                 return at_once(traced, leaves, lengths(values))
@@ -278,9 +279,10 @@ class Jit:
         return self._as_written(*given, **named)
 
     def _run_for(
-        self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]
+        self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int], *, is_kept: bool
     ) -> Callable[[Any], Any] | None:
-        """What runs a trace on arguments of just these sizes; None where the function itself is as good."""
+        """What runs a trace on arguments of just these sizes; None where the function itself is as good. Who is faster
+        is tried where the trace is kept, for then the function does nothing else."""
         of = lengths(values)
         shapes = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
         if not shapes:
@@ -291,7 +293,28 @@ class Jit:
         if run is None:
             return None
         workers = self._options.get("workers")
-        return runner(traced, run, shapes, scalars, plan.floats, of, workers, chooses=self._chooses)
+        runs = runner(traced, run, shapes, scalars, plan.floats, of, workers, chooses=self._chooses)
+        if not (is_kept and self._may_be_tried(traced, of)):
+            return runs
+        return self._tried(traced, tuple(array.shape for array in (*arrays, *empty)), run, runs)
+
+    def _may_be_tried(self, traced: Traced, of: Callable[[Length], int]) -> bool:
+        """Whether calls may be run as they are to see who is faster: that shows in nothing but time, and takes little
+        memory."""
+        if not self._chooses or self._loaded is not None:
+            return False
+        is_exact = all(node.operation.exactness in EXACT_PIECES for node in traced.nodes)
+        return is_exact and computed_bytes(traced.nodes, of) <= MOST_BYTES
+
+    def _tried(
+        self, traced: Traced, shapes: Shapes, plan: Runs, runs: Callable[[Any], Any]
+    ) -> Callable[[Any], Any] | None:
+        """What runs calls of these shapes while it is not known who is faster, and who is, then."""
+        contest = traced.contest(shapes, plan)
+        may_change = isinstance(plan, Move)
+        if contest.is_over and not (contest.is_plain and may_change):
+            return None if contest.is_plain else runs
+        return InTurn(contest, shapes, plan, runs, self._as_written, self._ready.clear)
 
     def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> tuple[bool, bool]:
         """Whether a schedule is enough faster than the function itself, on the machine that it is made for: by NumPy's
@@ -372,7 +395,7 @@ class Jit:
                 trace.scheduled[key] = plan if stays or runs_c else None
                 jit._ready.clear()  # they enter what chooses
 
-        return Move(scheduled, self._function.__name__, settle)
+        return Move(scheduled, self._function.__name__, settle, stays=stays)
 
     def _call_lazily(self, trace: Trace, arguments: Any, keywords: Any) -> Any:
         """What the function gives for lazy arrays."""
@@ -519,9 +542,11 @@ class Jit:
         key = tuple(array.shape for array in (*arrays, *empty))
         scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
         is_used = any(self._is_worth_while(scheduled, traced, lengths(values)))
+        runs = traced.scheduled.get(key)
         if key in traced.scheduled:  # it is known whether there is C for it
-            is_used = traced.scheduled[key] is not None
-        return schedule_in_words(scheduled, traced.scheduled.get(key), is_used=is_used)
+            is_used = runs is not None
+        contest = None if runs is None else traced.found_contest(key, runs)
+        return schedule_in_words(scheduled, runs, contest, is_used=is_used)
 
     @staticmethod
     def _arguments(

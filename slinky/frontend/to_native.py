@@ -55,9 +55,11 @@ _progress: WeakKeyDictionary[Pipeline, _Progress] = WeakKeyDictionary()
 
 
 class Move:
-    """A schedule on its way to its native plan. `settle` is told what runs it in the end, and whether that is C."""
+    """A schedule on its way to its native plan. `settle` is told what runs it in the end, and whether that is C. Where
+    there is no C for it, it `stays` with its Python plan, or the function is called as it is."""
 
-    def __init__(self, pipeline: Pipeline, title: str, settle: Callable[[Runs, bool], None]) -> None:
+    def __init__(self, pipeline: Pipeline, title: str, settle: Callable[[Runs, bool], None], *, stays: bool) -> None:
+        self.stays = stays
         self._pipeline = pipeline
         self._title = title
         self._settle = settle
@@ -72,10 +74,18 @@ class Move:
             return self._found().enter(arrays, scalars)
         began = perf_counter()
         result = self._plan.enter(arrays, scalars)
-        progress.spent += perf_counter() - began
+        self.took(perf_counter() - began)
+        return result
+
+    def took(self, seconds: float) -> None:
+        """A call took so long, by the Python plan, or without a plan."""
+        progress = self._progress
+        if progress.job is not None:
+            self._found()
+            return
+        progress.spent += seconds
         if progress.spent >= PATIENCE:
             self.begin()
-        return result
 
     def begin(self) -> bool:
         """Have the native plan made, if it is not yet; whether somebody does, or has done."""

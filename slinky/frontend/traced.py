@@ -19,6 +19,7 @@ import numpy as np
 
 from slinky.frontend.arrays import Cell, LazyArray
 from slinky.frontend.assignments import graph_of
+from slinky.frontend.contests import Contest
 from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
 from slinky.frontend.exporting import Asked
 from slinky.frontend.labels import goes_by_places
@@ -28,12 +29,14 @@ from slinky.frontend.nodes import Array, Node, Source, View, whole_view
 from slinky.frontend.reals import Real, Told, known_reals, now
 from slinky.frontend.sizes import Length, Size, are_same, expr_of, value_of
 from slinky.frontend.tables import EXACT_PIECES
-from slinky.frontend.to_native import Runs
+from slinky.frontend.to_native import Move, Runs
 from slinky.frontend.tracing import Abandoned, Trace
 from slinky.frontend.trees import CONSTANTS, is_named_tuple, leaves_of, with_leaves
 from slinky.frontend.views import seen
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.traversal import evaluate
+
+Shapes = tuple[tuple[int, ...], ...]
 
 
 @attrs.frozen(eq=False)
@@ -140,8 +143,21 @@ class Traced:
         self.plan: Lowered | None = None
         self.scheduled: dict[Hashable, Runs | None] = {}
         self.asked: dict[Hashable, Asked] = {}
+        self._contests: dict[Hashable, Contest] = {}
         self._owners.clear()
         arguments.given.clear()
+
+    def contest(self, shapes: Shapes, plan: Runs) -> Contest:
+        """Who is faster for arrays of about these shapes, the function as it is or this plan."""
+        found = self.found_contest(shapes, plan)
+        if found is None:
+            found = Contest(shapes, not isinstance(plan, Move) or plan.stays)
+            self._contests[_contest_key(shapes, plan)] = found
+        return found
+
+    def found_contest(self, shapes: Shapes, plan: Runs) -> Contest | None:
+        """The same, if there has been a call."""
+        return self._contests.get(_contest_key(shapes, plan))
 
     def _writes(self, arguments: Arguments) -> list[Written]:
         """What goes to arguments: outputs of their own."""
@@ -343,3 +359,7 @@ def _all_of(view: View) -> View:
     """The view that sees all of what a view sees, once that is an array of its own."""
     node = Node(Source(np.empty(0)), (), [(view.shape, view.dtype, False)])
     return _whole(View(node.results[0], (), ()))
+
+
+def _contest_key(shapes: Shapes, plan: Runs) -> Hashable:
+    return tuple(tuple(n.bit_length() for n in shape) for shape in shapes), getattr(plan, "runs_c", False)

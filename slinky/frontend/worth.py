@@ -102,7 +102,7 @@ def estimate(
     except OperationError:
         return None
     made = [node for node in nodes if not isinstance(node.operation, Source)]
-    on_the_way = sum(_bytes(r.shape, r.dtype, of) for node in made if not _is_written_into(node) for r in node.results)
+    on_the_way = computed_bytes(made, of)
     seconds = more = in_c = turned = 0.0
     for view in _rolled(made):
         moved = 2 * _bytes(view.shape, view.dtype, of)
@@ -131,6 +131,12 @@ def estimate(
         scheduled=explanation.seconds + more + turned,
         in_c=in_c + ends / machine.bandwidth(ends) + turned,
     )
+
+
+def computed_bytes(nodes: Sequence[Node], of: Callable[[Length], int]) -> int:
+    """The bytes of all arrays that a graph computes."""
+    made = [node for node in nodes if not isinstance(node.operation, Source) and not _is_written_into(node)]
+    return sum(_bytes(r.shape, r.dtype, of) for node in made for r in node.results)
 
 
 def _is_written_into(node: Node) -> bool:

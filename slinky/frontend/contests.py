@@ -1,0 +1,108 @@
+"""Who is faster, the function as it is or its pieces: both run, in turn, until that is known.
+
+Idea. What takes how long is predicted (`worth`), and where little memory is at stake, predictions of some microseconds
+are too coarse: what the allocator does decides. So where both give the same bits, calls go to one and the other in
+turn, the best of a few of each are compared, and whoever is faster goes on. What is predicted to be faster in C alone
+waits for C, and runs as it is until then. When a schedule has moved to C, there is another contest.
+
+Invariants: each call is run once, by whoever has the turn; which of the two that is shows in nothing but time, for only
+functions of which every operation gives NumPy's bits by pieces take part. No contest is about more than `MOST_BYTES`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import attrs
+
+from slinky.frontend.to_native import Move, Runs
+
+MOST_BYTES = 64 << 20
+"""What NumPy makes of arrays at most in a call that is run as it is to see how long that takes."""
+
+ROUNDS = 7
+"""So often each runs before the best times are compared; once before, it is not counted: much is found out then."""
+
+_CLEAR = 1.5
+_CLEAR_ROUNDS = 2
+"""So many times faster, in the best of so many rounds, is enough."""
+
+_AS_FAST = 1.03
+"""Pieces may take so many times what the function takes as it is, for they take less memory."""
+
+Plainly = Callable[..., Any]
+Runner = Callable[[Any], Any]
+
+
+@attrs.define(eq=False)
+class Contest:
+    """The times of one trace for arrays of about one size; `about` are the very shapes that are timed."""
+
+    about: Hashable
+    is_open: bool
+    """Whether pieces take part; what waits for C runs as it is."""
+    plain: list[float] = attrs.field(factory=list, init=False)
+    pieces: list[float] = attrs.field(factory=list, init=False)
+    is_over: bool = attrs.field(default=False, init=False)
+    is_lost: bool = attrs.field(default=False, init=False)
+    """Whether the function as it is was faster."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the function as it is runs until something changes."""
+        return self.is_lost or not self.is_open
+
+    def takes_plainly(self, shapes: Hashable) -> bool:
+        """Whether the next call for arrays of these shapes is run as it is."""
+        if self.is_over or not self.is_open:
+            return self.is_plain
+        return shapes == self.about and len(self.plain) <= len(self.pieces)
+
+    def took(self, seconds: float, shapes: Hashable, *, plainly: bool) -> None:
+        """A call for arrays of these shapes took so long."""
+        if self.is_over or not self.is_open or shapes != self.about:
+            return
+        (self.plain if plainly else self.pieces).append(seconds)
+        counted = min(len(self.plain), len(self.pieces)) - 1
+        if counted >= _CLEAR_ROUNDS:
+            plain, pieces = self.best()
+            is_clear = counted >= ROUNDS or plain > _CLEAR * pieces or pieces > _CLEAR * plain
+            self.is_over, self.is_lost = is_clear, is_clear and pieces > _AS_FAST * plain
+
+    def best(self) -> tuple[float, float]:
+        """The shortest times in seconds, as it is and by pieces."""
+        return min(self.plain[1:], default=math.inf), min(self.pieces[1:], default=math.inf)
+
+
+@attrs.frozen(eq=False)
+class InTurn:
+    """What runs calls for arrays of these `shapes` while a contest goes on, or while one waits for C: `plainly`, or by
+    `run`; `change` is called when somebody else is to run them."""
+
+    contest: Contest
+    shapes: Hashable
+    plan: Runs
+    run: Runner
+    plainly: Plainly
+    change: Callable[[], None]
+
+    def __call__(self, given: Sequence[Any]) -> Any:
+        """Run a call whose arguments are all arrays and numbers."""
+        return self.take(given, {}, given)
+
+    def take(self, given: Sequence[Any], named: Mapping[str, Any], leaves: Sequence[Any]) -> Any:
+        """Run a call, whose `leaves` are the arrays and numbers among its arguments."""
+        contest = self.contest
+        plainly, was_over = contest.takes_plainly(self.shapes), contest.is_over
+        began = perf_counter()
+        result = self.plainly(*given, **named) if plainly else self.run(leaves)
+        seconds = perf_counter() - began
+        contest.took(seconds, self.shapes, plainly=plainly)
+        if plainly and isinstance(self.plan, Move):
+            self.plan.took(seconds)
+        if contest.is_over and not was_over:
+            self.change()
+        return result

@@ -1,0 +1,247 @@
+"""Who is faster, the function as it is or its pieces, is tried where that shows in nothing else."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from c_programs import needs_compiler
+
+import slinky as sl
+from slinky.frontend import contests, jitting
+from slinky.frontend.contests import ROUNDS, Contest, InTurn
+
+Array = np.ndarray[Any, Any]
+SECONDS = 120
+SHAPES = ((300, 400), (298, 398))
+SLOW_MEMORY = sl.Machine(near_bytes=1 << 16, shared_bytes=1 << 18, shared_bandwidth=1e9, memory_bandwidth=1e9)
+QUICK, SLOW = 1.0, 1.2
+"""Two times of which none is clearly shorter."""
+
+
+def stencil(x: Array) -> Array:
+    """Arithmetic alone: pieces give NumPy's bits, and C does."""
+    return np.asarray((x[:-2] + x[1:-1] + x[2:])[:, 1:] * 0.25 - x[1:-1, :-1])
+
+
+def spread(x: Array) -> Array:
+    """Sums of columns, in another order by pieces."""
+    return np.asarray((np.sqrt(x * 0.5 + x) * x - 1).sum(axis=0))
+
+
+class Clock:
+    """A clock that tells of each call that it took what is next; the first one is as it is."""
+
+    def __init__(self, plain: float, pieces: float) -> None:
+        self._steps: Iterator[float] = itertools.cycle([0.0, plain, 0.0, pieces])
+        self._now = 0.0
+
+    def __call__(self) -> float:
+        self._now += next(self._steps)
+        return self._now
+
+
+class Counted:
+    """A function that counts how often it is called."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self.calls = 0
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        self.calls += 1
+        return self._function(*given, **named)
+
+
+def counted(function: Any) -> Counted:
+    """Counts the calls of a traced function as it is."""
+    function._as_written = found = Counted(function._as_written)
+    return found
+
+
+def jit(function: Any, **options: Any) -> Any:
+    """A function that is predicted to be faster by pieces, by NumPy's loops."""
+    return sl.jit(workers=1, machine=SLOW_MEMORY, native=False, **options)(function)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Contests by themselves
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def run(contest: Contest, plain: float, pieces: float, calls: int) -> list[bool]:
+    """Which of some calls were run as they are."""
+    found = []
+    for _ in range(calls):
+        plainly = contest.takes_plainly(SHAPES)
+        contest.took(plain if plainly else pieces, SHAPES, plainly=plainly)
+        found.append(plainly)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("plain", "pieces", "is_lost"), [(QUICK, SLOW, True), (SLOW, QUICK, False), (1.0, 1.02, False)]
+)
+def test_calls_go_to_both_in_turn_and_then_to_the_faster(plain: float, pieces: float, is_lost: bool) -> None:
+    contest = Contest(SHAPES, True)
+    calls = 2 * (ROUNDS + 1)
+    assert run(contest, plain, pieces, calls) == [True, False] * (ROUNDS + 1)
+    assert contest.is_over
+    assert run(contest, plain, pieces, 4) == [is_lost] * 4
+
+
+def test_what_is_clear_takes_fewer_calls() -> None:
+    for plain, pieces in ((1.0, 9.0), (9.0, 1.0)):
+        contest = Contest(SHAPES, True)
+        run(contest, plain, pieces, 6)
+        assert contest.is_over
+        assert contest.is_lost == (plain < pieces)
+
+
+def test_the_first_call_of_each_does_not_count() -> None:
+    """Plans are made in it."""
+    contest = Contest(SHAPES, True)
+    run(contest, 1.0, 99.0, 2)
+    run(contest, SLOW, QUICK, 2 * ROUNDS)
+    assert contest.is_over
+    assert not contest.is_lost
+
+
+def test_calls_of_other_shapes_are_not_compared() -> None:
+    contest = Contest(SHAPES, True)
+    others = ((301, 400), (299, 398))
+    for _ in range(50):
+        assert not contest.takes_plainly(others)
+        contest.took(1.0, others, plainly=False)
+    assert not contest.is_over
+    run(contest, QUICK, SLOW, 2 * (ROUNDS + 1))
+    assert contest.takes_plainly(others)
+
+
+def test_what_waits_is_run_as_it_is() -> None:
+    contest = Contest(SHAPES, False)
+    assert run(contest, QUICK, SLOW, 40) == [True] * 40
+    assert not contest.is_over
+
+
+def test_a_call_that_raises_does_not_count() -> None:
+    def fails(*given: Any) -> Any:
+        raise ZeroDivisionError
+
+    contest = Contest(SHAPES, True)
+    turns = InTurn(contest, SHAPES, None, fails, fails, lambda: None)  # type: ignore[arg-type]
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            turns((1,))
+    assert (contest.plain, contest.pieces) == ([], [])
+
+
+def test_a_change_is_said_once() -> None:
+    changes: list[int] = []
+    contest = Contest(SHAPES, True)
+    turns = InTurn(contest, SHAPES, None, sum, lambda *given: sum(given), lambda: changes.append(1))  # type: ignore[arg-type]
+    assert [turns((1, 2)) for _ in range(6 * ROUNDS)] == [3] * (6 * ROUNDS)
+    assert changes == [1]
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Functions
+# ----------------------------------------------------------------------------------------------------------------
+
+X = np.random.default_rng(0).random((300, 400))
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_whoever_is_faster_runs_the_function(monkeypatch: pytest.MonkeyPatch, is_lost: bool, named: bool) -> None:
+    monkeypatch.setattr(contests, "perf_counter", Clock(*((QUICK, SLOW) if is_lost else (SLOW, QUICK))))
+    function = jit(stencil)
+    plain = counted(function)
+
+    given, names = ((), {"x": X}) if named else ((X,), {})
+
+    def call() -> None:
+        found = function(*given, **names)
+        np.testing.assert_array_equal(found, stencil(X), strict=True)
+
+    call()
+    assert "in turn, until it is known" in function.explain(*given, **names)
+    for _ in range(2 * ROUNDS + 1):
+        call()
+    assert plain.calls == ROUNDS + 1
+    assert f"measured {QUICK if is_lost else SLOW:.3g} s as it is" in function.explain(*given, **names)
+    assert ("called as it is" in function.explain(*given, **names)) == is_lost
+    for _ in range(5):
+        call()
+    assert plain.calls == ROUNDS + 1 + (5 if is_lost else 0)
+
+
+def test_all_sizes_of_a_range_go_by_one_contest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contests, "perf_counter", Clock(QUICK, SLOW))
+    function = jit(stencil)
+    for _ in range(2 * (ROUNDS + 1)):
+        function(X)
+    plain = counted(function)
+    for x in (X[:290], X[:, :380]):
+        np.testing.assert_array_equal(function(x), stencil(x), strict=True)
+    assert plain.calls == 2
+    function(np.random.default_rng(0).random((600, 400)))
+    assert "in turn" in function.explain(np.empty((600, 400)))
+
+
+def test_nothing_is_tried_that_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In other bits, in memory, or as the schedule that was asked for."""
+    for function in (jit(spread), jit(stencil, smallest=0), jit(stencil, max_bytes=1 << 20)):
+        plain = counted(function)
+        for _ in range(4):
+            function(X)
+        assert plain.calls == 0
+    monkeypatch.setattr(jitting, "MOST_BYTES", 3 * X.nbytes)
+    function = jit(stencil)
+    plain = counted(function)
+    for _ in range(4):
+        function(X)
+    assert plain.calls == 0
+
+
+@needs_compiler
+@pytest.mark.usefixtures("moves_at_once")
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_what_is_faster_only_in_c_is_run_as_it_is_until_then(monkeypatch: pytest.MonkeyPatch, is_lost: bool) -> None:
+    monkeypatch.setattr(contests, "perf_counter", Clock(*((QUICK, SLOW) if is_lost else (SLOW, QUICK))))
+    machine = sl.Machine(near_bandwidth=9e10, shared_bandwidth=9e10, memory_bandwidth=4e10)
+    function = sl.jit(workers=1, machine=machine)(stencil)
+    plain = counted(function)
+    np.testing.assert_array_equal(function(X), stencil(X), strict=True)
+    assert plain.calls == 1
+    assert function.wait_native(SECONDS)
+    monkeypatch.setattr(contests, "perf_counter", Clock(*((QUICK, SLOW) if is_lost else (SLOW, QUICK))))
+    for _ in range(2 * (ROUNDS + 1)):
+        np.testing.assert_array_equal(function(X), stencil(X), strict=True)
+    assert plain.calls == 1 + ROUNDS + 1
+    assert ("called as it is" in function.explain(X)) == is_lost
+    function(X)
+    assert plain.calls == 1 + ROUNDS + 1 + is_lost
+
+
+@needs_compiler
+@pytest.mark.usefixtures("moves_at_once")
+def test_what_lost_by_numpy_s_loops_is_tried_again_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slinky.frontend.to_native.PATIENCE", 4.5 * ROUNDS)
+    monkeypatch.setattr(contests, "perf_counter", Clock(QUICK, SLOW))
+    function = sl.jit(workers=1, machine=SLOW_MEMORY)(stencil)
+    for _ in range(2 * (ROUNDS + 1)):
+        function(X)
+    plain = counted(function)
+    assert "called as it is: measured" in function.explain(X)
+    function(X)
+    assert plain.calls == 1
+    assert function.wait_native(SECONDS)
+    monkeypatch.setattr(contests, "perf_counter", Clock(SLOW, QUICK))
+    for _ in range(2 * (ROUNDS + 1)):
+        np.testing.assert_array_equal(function(X), stencil(X), strict=True)
+    assert "by pieces: measured" in function.explain(X)
+    assert "runs in C" in function.explain(X)
