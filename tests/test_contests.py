@@ -13,6 +13,7 @@ from c_programs import needs_compiler
 import slinky as sl
 from slinky.frontend import contests, jitting
 from slinky.frontend.contests import ROUNDS, Contest, InTurn
+from slinky.frontend.worth import Estimate
 
 Array = np.ndarray[Any, Any]
 SECONDS = 120
@@ -245,3 +246,24 @@ def test_what_lost_by_numpy_s_loops_is_tried_again_in_c(monkeypatch: pytest.Monk
         np.testing.assert_array_equal(function(X), stencil(X), strict=True)
     assert "by pieces: measured" in function.explain(X)
     assert "runs in C" in function.explain(X)
+
+
+@pytest.mark.parametrize(("function", "is_tried"), [(stencil, True), (spread, False)])
+def test_a_small_gain_is_worth_a_try_where_it_is_measured(
+    monkeypatch: pytest.MonkeyPatch, function: Any, is_tried: bool
+) -> None:
+    """By NumPy's loops, and by C's; without a contest, predictions must be clear."""
+    predicted = {"least": 1.1, "most": 1.1, "scheduled": 1.0, "in_c": 9.0, "held": 0, "on_the_way": 1}
+    for changes, is_used in (({}, is_tried), ({"least": 1.0, "most": 1.0}, False), ({"least": 2.0, "most": 2.0}, True)):
+        found = Estimate(**{**predicted, **changes})
+        monkeypatch.setattr(jitting, "estimate", lambda *given, found=found: found)
+        traced = jit(function)
+        traced(X)
+        assert ("called as it is" not in traced.explain(X)) == is_used
+    monkeypatch.setenv("SLINKY_NATIVE", "1")
+    for in_c, is_used in ((1.0, is_tried), (1.1, False), (0.5, True)):
+        found = Estimate(**{**predicted, "scheduled": 9.0, "in_c": in_c})
+        monkeypatch.setattr(jitting, "estimate", lambda *given, found=found: found)
+        traced = sl.jit(workers=1, machine=SLOW_MEMORY)(function)
+        traced(X)
+        assert ("called as it is" not in traced.explain(X)) == is_used

@@ -187,7 +187,7 @@ class Jit:
         """What a trace gives. The function as it is may be called in its place if the trace is kept, for then it does
         nothing else; else it would do that twice."""
         values = traced.trace.sizes(leaves)
-        run = None if traced.has_no_elements(values) else self._run_for(traced, leaves, values, is_kept=is_kept)
+        run = None if traced.has_no_elements(values) else self._run_for(traced, leaves, values)
         if is_kept and not traced.has_no_elements(values):
             reals = traced.trace.reals
             self._remember(given, named, run or self._plain, with_floats=run is not None and reals.asks_for_values)
@@ -279,10 +279,9 @@ class Jit:
         return self._as_written(*given, **named)
 
     def _run_for(
-        self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int], *, is_kept: bool
+        self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]
     ) -> Callable[[Any], Any] | None:
-        """What runs a trace on arguments of just these sizes; None where the function itself is as good. Who is faster
-        is tried where the trace is kept, for then the function does nothing else."""
+        """What runs a trace on arguments of just these sizes; None where the function itself is as good."""
         of = lengths(values)
         shapes = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
         if not shapes:
@@ -294,25 +293,30 @@ class Jit:
             return None
         workers = self._options.get("workers")
         runs = runner(traced, run, shapes, scalars, plan.floats, of, workers, chooses=self._chooses)
-        if not (is_kept and self._may_be_tried(traced, of)):
-            return runs
-        return self._tried(traced, tuple(array.shape for array in (*arrays, *empty)), run, runs)
+        return self._tried(traced, tuple(array.shape for array in (*arrays, *empty)), run, runs, of)
 
     def _may_be_tried(self, traced: Traced, of: Callable[[Length], int]) -> bool:
-        """Whether calls may be run as they are to see who is faster: that shows in nothing but time, and takes little
-        memory."""
-        if not self._chooses or self._loaded is not None:
+        """Whether calls may be run as they are to see who is faster: the function does nothing but what was traced,
+        which of the two ran shows in nothing but time, and it takes little memory."""
+        if not self._chooses or self._loaded is not None or not self._traces.keeps(traced):
             return False
         is_exact = all(node.operation.exactness in EXACT_PIECES for node in traced.nodes)
         return is_exact and computed_bytes(traced.nodes, of) <= MOST_BYTES
 
     def _tried(
-        self, traced: Traced, shapes: Shapes, plan: Runs, runs: Callable[[Any], Any]
+        self,
+        traced: Traced,
+        shapes: Shapes,
+        plan: Runs,
+        runs: Callable[[Any], Any],
+        of: Callable[[Length], int],
     ) -> Callable[[Any], Any] | None:
         """What runs calls of these shapes while it is not known who is faster, and who is, then."""
-        contest = traced.contest(shapes, plan)
-        may_change = isinstance(plan, Move)
-        if contest.is_over and not (contest.is_plain and may_change):
+        contest = traced.contest(shapes, plan, lambda: self._may_be_tried(traced, of))
+        if contest is None:
+            return runs
+        waits = isinstance(plan, Move) and contest.is_plain
+        if contest.is_over and not waits:
             return None if contest.is_plain else runs
         return InTurn(contest, shapes, plan, runs, self._as_written, self._ready.clear)
 
@@ -327,9 +331,13 @@ class Jit:
         given = self._options.get("machine")
         seconds_of = element_seconds if given is None else usual_seconds
         found = estimate(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
-        if found is None or found.is_faster:
-            return found is not None, False
-        return False, self._may_move() and found.is_faster_in_c
+        if found is None:
+            return False, False
+        is_tried = self._may_be_tried(traced, of)
+        if found.is_faster or (is_tried and found.may_be_faster):
+            return True, False
+        in_c = found.may_be_faster_in_c if is_tried else found.is_faster_in_c
+        return False, in_c and self._may_move()
 
     def _may_move(self) -> bool:
         """Whether schedules may move to C by themselves."""

@@ -98,6 +98,10 @@ class Traces:
         """Whether a trace is one of a kind that are kept."""
         return traced in self.by_kind.get(key, ())
 
+    def keeps(self, traced: Traced) -> bool:
+        """Whether a trace is kept for some kind of arguments."""
+        return any(traced in each for each in self.by_kind.values())
+
     def remember(self, kind: Hashable, run: Runner) -> None:
         """What runs when arguments of just this kind come again."""
         if len(self.ready) >= KEPT_TRACES:

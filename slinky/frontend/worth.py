@@ -4,7 +4,8 @@ Idea. Operation after operation on whole arrays costs what memory takes where th
 caches; else it costs little, and a pipeline has more calls and copies to make than the model knows of. So there must be
 more on the way than the caches hold, and the schedule must be predicted to take four fifths of the time at most. What
 functions compute, beside what memory takes, is the same on both sides. What gains less by NumPy's loops may gain in C:
-there, arithmetic takes what its first operands and its last results take, and little more.
+there, arithmetic takes what its first operands and its last results take, and little more. Where it is measured who is
+faster (`contests`), less of a gain is worth a try.
 
 NumPy takes at least what its operations read and write; the model of callbacks, which go over their data more than
 once, says more of most. What it takes is in between: of 40 functions on arrays of 1 to 50 MB, their geometric mean told
@@ -35,6 +36,9 @@ SecondsOf = Callable[[str, Any], float]
 
 LEAST_GAIN = 1.25
 """How many times as long NumPy must be predicted to take."""
+
+LEAST_TRIED = 1.05
+"""The same where it is measured who is faster, and predictions need not be right."""
 
 _CALL_SECONDS = 1e-6
 _ELEMENT_SECONDS = 2e-9
@@ -86,6 +90,16 @@ class Estimate:
     def is_faster_in_c(self) -> bool:
         """The same of loops in C."""
         return self.least >= LEAST_GAIN * self.in_c
+
+    @property
+    def may_be_faster(self) -> bool:
+        """Whether it is worth trying whether a schedule is faster by NumPy's loops."""
+        return self.on_the_way > self.held and math.sqrt(self.least * self.most) >= LEAST_TRIED * self.scheduled
+
+    @property
+    def may_be_faster_in_c(self) -> bool:
+        """The same of loops in C."""
+        return self.least >= LEAST_TRIED * self.in_c
 
 
 def estimate(
