@@ -152,8 +152,9 @@ is done twice, that once. An array that shares memory with an argument, and that
 
 * **Values that are asked for** while tracing (`float(x.max())`, `if x.any():`, masks as indices, `np.asarray`) are
   computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where,
-  once. So they are where an array that the function has beside its arguments is looked up: `table[x]` asks `x` alone;
-  write `np.take(table, x)`.
+  once. So they are where a table is looked up that the function does not come to by a name, or has NumPy make:
+  `self.table[x]` asks `x` alone, so write `np.take(self.table, x)`. (`TABLE[x]` with a global, a variable of a function
+  around it, an attribute of a module, or `np.arange(256) ** 0.5`, goes by pieces.)
 * **What is not understood** runs whole, on full arrays, each time; `explain` names it, with its line. With
   `sl.jit(strict=True)` it is a `TracingError` instead.
 * **Other arrays** that the function has beside its arguments are taken as they are where it uses them, and copied if

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import TracingError
+from slinky.frontend.indexed import IndexedArray
 from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, exactly, numbers, whole_view
 from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.sizes import expr_of, known
@@ -637,4 +638,4 @@ def _copied(array: Array) -> Array:
 
 def is_traceable(array: object) -> bool:
     """Whether something is an array of numbers in the byte order of the machine, and of no other class."""
-    return type(array) in (np.ndarray, np.memmap) and array.dtype.kind in "biufc" and array.dtype.isnative  # type: ignore[attr-defined]
+    return type(array) in (np.ndarray, np.memmap, IndexedArray) and array.dtype.kind in "biufc" and array.dtype.isnative  # type: ignore[attr-defined]

@@ -19,6 +19,7 @@ from slinky.errors import SlinkyError
 from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed
 from slinky.frontend.fences import opaque
 from slinky.frontend.given import dtypes_among, lazy_arrays, trace_of
+from slinky.frontend.indexed import own_array
 from slinky.frontend.nodes import Array, Shape, View, exactly
 from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
 from slinky.frontend.reals import Real, Told, known_reals, now
@@ -93,7 +94,7 @@ def lifted(value: Value, trace: Trace) -> LazyArray:
         return value
     if isinstance(value, (list, tuple)) and lazy_arrays(value):
         raise NotUnderstoodError("lists of arrays")
-    array = np.asarray(known(value) if type(value) is Size else known_reals(value))
+    array = np.asarray(known(value) if type(value) is Size else known_reals(own_array(value)))
     if not is_traceable(array):
         raise NotUnderstoodError(f"arrays of {array.dtype}")
     return placed(trace.source(array, "array"), trace)

@@ -4,7 +4,8 @@ Idea. `np.zeros(x.shape)`, `np.asarray(x)` and `np.max([x, y], axis=0)` never as
 with globals in which NumPy is a namespace that does: the same functions, but for those that make arrays of sizes, or of
 lazy arrays, and those that make an array of a list before they reduce it. How it comes to see them is in `seeing`.
 
-Invariant: where no size and no lazy array is given, everything is NumPy's own.
+Invariant: where no size and no lazy array is given, everything is NumPy's own, but that arrays made of numbers may be
+indexed by lazy ones (`indexed`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from slinky.errors import TracingError
 from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, converted, filled, lifted
 from slinky.frontend.given import lazy_arrays
+from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.operations import Ramp
 from slinky.frontend.reals import known_reals, now
 from slinky.frontend.sizes import Size, known
@@ -48,7 +50,7 @@ class TracedNumpy(ModuleType):
             raise TracingError("random numbers cannot be traced: numpy.random; draw them outside of the function")
         if name in _OF_FILES:
             self._trace.reads_anew(f"np.{name}, which reads files,")
-        return _OF_LISTS.get(name) or getattr(np, name)
+        return _OF_LISTS.get(name) or _MAKING.get(name) or getattr(np, name)
 
     def in_place_of(self, value: Any) -> Any:
         """What is seen for something that is known by a name of its own (`from numpy import zeros`); None where that is
@@ -74,7 +76,7 @@ class TracedNumpy(ModuleType):
         """Full of a value."""
         is_lazy = type(fill_value) is LazyArray
         if (not _has_sizes(shape) and not is_lazy) or given or named:
-            return np.full(shape, fill_value, dtype, *given, **named)
+            return indexed_array(np.full(shape, fill_value, dtype, *given, **named))
         own = fill_value.dtype if is_lazy else np.asarray(now(fill_value)).dtype
         value = converted(fill_value, own if dtype is None else np.dtype(dtype), self._trace)
         found = placed(value._view.result, self._trace)._seen(broadcast_to(value, _shape_of(shape)))
@@ -83,7 +85,7 @@ class TracedNumpy(ModuleType):
     def _full(self, function: Any, shape: Any, dtype: Any, value: Any, given: Any, named: dict[str, Any]) -> Any:
         kind = np.dtype(float if dtype is None else dtype)
         if not _has_sizes(shape) or given or set(named) - {"order"} or kind.kind not in "biufc":
-            return function(shape, kind, *given, **named)
+            return indexed_array(function(shape, kind, *given, **named))
         return filled(_shape_of(shape), kind, value, self._trace).copied(named.get("order", "C"))
 
     def arange(self, *given: Any, **named: Any) -> Any:
@@ -95,10 +97,10 @@ class TracedNumpy(ModuleType):
         step = ends[2] if len(ends) > 2 else 1
         is_plain = not named and all(type(each) in (int, Size) for each in ends) and type(step) is int and step > 0
         if not is_plain or not _has_sizes(ends[:2]) or len(ends) > 3:
-            return np.arange(*given, **named)
+            return indexed_array(np.arange(*given, **named))
         distance = ends[1] - ends[0]
         if distance <= 0:
-            return np.arange(*given)
+            return indexed_array(np.arange(*given))
         count = (distance + step - 1) // step
         result = made(Ramp(ends[0], step), [], [((count,), np.dtype(np.int64), False)], self._trace)[0]
         return placed(result, self._trace)
@@ -122,7 +124,7 @@ class TracedNumpy(ModuleType):
     def take(self, a: Any, indices: Any, *given: Any, **named: Any) -> Any:
         """Elements that integers choose: NumPy asks the array that they are taken of alone whether it is lazy."""
         if type(indices) is LazyArray and type(a) is not LazyArray:
-            a = lifted(np.asarray(a), self._trace)
+            a = lifted(a, self._trace)
         return np.take(a, indices, *given, **named)
 
     def asarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
@@ -133,7 +135,7 @@ class TracedNumpy(ModuleType):
         if type(a) is not LazyArray or given or not is_plain:
             if set(named) == {"copy"}:
                 return self.array(a, dtype, **named)
-            return np.asarray(known_reals(a), dtype, *given, **named)
+            return indexed_array(np.asarray(known_reals(own_array(a)), dtype, *given, **named))
         if a.is_scalar:
             a = a.copied()
         return a if dtype is None else a.astype(dtype, copy=False)
@@ -161,7 +163,7 @@ class TracedNumpy(ModuleType):
         if type(a) in (list, tuple) and not named:
             a, dtype = _of_list(a, dtype)
         if type(a) is not LazyArray or set(named) - {"copy", "ndmin", "subok"}:
-            return np.array(known_reals(a), dtype, **named)
+            return indexed_array(np.array(known_reals(own_array(a)), dtype, **named))
         copy, axes = named.get("copy", True), named.get("ndmin", 0) - a.ndim
         if copy:
             found = a.copied() if dtype is None else a.astype(dtype).copied()
@@ -222,9 +224,27 @@ _OF_LISTS = {
 }
 """Reductions by name: NumPy asks no element of a list whether it is lazy."""
 
+
+def _making(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose arrays may be indexed by lazy ones."""
+
+    @functools.wraps(function)
+    def making(*given: Any, **named: Any) -> Any:
+        return indexed_array(function(*given, **named))
+
+    return making
+
+
+_MAKING = {
+    name: _making(getattr(np, name))
+    for name in ("concatenate", "fromiter", "geomspace", "interp", "linspace", "load", "loadtxt", "logspace", "where")
+}
+"""Functions that tables are made by, and that give an array of NumPy's own class whatever they are given."""
+
+
 _REPLACED = {
     id(getattr(np, name)): name
-    for name in (*vars(TracedNumpy), *_OF_LISTS)
+    for name in (*vars(TracedNumpy), *_OF_LISTS, *_MAKING)
     if not name.startswith("_") and callable(getattr(np, name, None))
 }
 """What is put in the place of functions of NumPy's, by their identity."""

@@ -1,9 +1,10 @@
 """What functions see in the place of NumPy while they are traced: the traced one, and those that it calls.
 
-Idea. A function is called with globals in which NumPy is the namespace of lazy arrays (`namespaces`), and builtins that
-ask for classes, and `math`, know what stands for something (`kinds`, `reals`). What it calls is to see the same,
-wherever it stands: each function that was read of it is made anew, and is what the others come to by its name, as an
-attribute of a module, in a closure, or where `sl.jit` made something of it.
+Idea. A function is called with globals in which NumPy is the namespace of lazy arrays (`namespaces`), real arrays may
+be indexed by lazy ones (`indexed`), and builtins that ask for classes, and `math`, know what stands for something
+(`kinds`, `reals`). What it calls is to see the same, wherever it stands: each function that was read of it is made
+anew, and is what the others come to by its name, as an attribute of a module, in a closure, or where `sl.jit` made
+something of it.
 
 Invariant: nothing that people's modules hold is changed; where a function sets globals, it is called as it is.
 """
@@ -19,6 +20,7 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleT
 from typing import Any
 
 from slinky.frontend.given import lazy_arrays
+from slinky.frontend.indexed import indexed_array, is_indexed
 from slinky.frontend.kinds import BUILTINS, is_just_called
 from slinky.frontend.namespaces import TracedNumpy, is_replaced
 from slinky.frontend.paths import all_code, passed_on
@@ -63,7 +65,9 @@ def seeing_together(function: FunctionType, read: Iterable[FunctionType]) -> lis
 def _is_replaced(value: Any, functions: Container[FunctionType]) -> bool:
     """Whether something else is seen for a value, where these functions are others."""
     inner = function_of(value)
-    return inner in functions if inner is not None else is_replaced(value) or _of_math(value) is not None
+    if inner is not None:
+        return inner in functions
+    return is_replaced(value) or is_indexed(value) or _of_math(value) is not None
 
 
 MOST_FOLLOWED = 256
@@ -279,7 +283,7 @@ class _Looking:
         if isinstance(inner, FunctionType) and inner in self._found:
             return _SeenJit(value, self._found[inner])
         seen = _of_math(value) or self._namespace.in_place_of(value)
-        return value if seen is None else seen
+        return indexed_array(value) if seen is None else seen
 
 
 class _SeenJit:

@@ -22,6 +22,7 @@ from slinky.frontend.assignments import graph_of
 from slinky.frontend.contests import Contest
 from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
 from slinky.frontend.exporting import Asked
+from slinky.frontend.indexed import own_array
 from slinky.frontend.labels import goes_by_places
 from slinky.frontend.layouts import depends_on_layout, unlike_numpy
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
@@ -221,7 +222,7 @@ class Traced:
             return _Float(found_as) if type(found_as) is Told else _Given(found_as)
         if type(leaf) is not LazyArray:
             if isinstance(leaf, (np.ndarray, *CONSTANTS, Kept)) or leaf is Ellipsis:
-                return _Given(leaf)
+                return _Given(own_array(leaf))
             raise Abandoned(f"it returns a {type(leaf).__name__}")
         view = leaf._view
         is_it = any(leaf is each for each in arguments.given)

@@ -25,6 +25,7 @@ from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
 from slinky.frontend.assignments import graph_of
 from slinky.frontend.fusing import Fusing, inlined
 from slinky.frontend.halos import with_halos
+from slinky.frontend.indexed import own_array
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
 from slinky.frontend.places import assignment, is_telling, place, user_frame
@@ -127,6 +128,7 @@ class Trace:
 
     def source(self, array: Array, name: str, origin: Hashable = None) -> Result:
         """An array as the result of a node; extents are symbols if it has an `origin`, by which it comes again."""
+        array = own_array(array)
         before = self.sources.get(id(array)) if origin is None else None
         if before is not None:
             return before

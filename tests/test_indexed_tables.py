@@ -1,0 +1,190 @@
+"""Tables that lazy arrays index: those that a function comes to by a name, and those that it has NumPy make."""
+
+from __future__ import annotations
+
+import pickle
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slinky as sl
+from slinky.frontend.indexed import IndexedArray, indexed_array, own_array
+
+Array = np.ndarray[Any, Any]
+IMAGE = np.random.default_rng(0).integers(0, 256, (60, 70)).astype(np.uint8)
+CURVE = np.sqrt(np.arange(256) / 255).astype(np.float32)
+PALETTE = np.random.default_rng(1).random((256, 3))
+FLAT = np.float32(3) + np.zeros(())
+PARTS = types.ModuleType("parts")
+PARTS.curve = CURVE * 2  # type: ignore[attr-defined]
+
+
+def of_a_global(image: Array) -> Any:
+    return CURVE[image] * 2
+
+
+def of_colours(image: Array) -> Any:
+    return PALETTE[image][..., ::-1]
+
+
+def of_a_column(image: Array) -> Any:
+    return PALETTE[image, 1] + PALETTE[:, 2][image]
+
+
+def of_a_part(image: Array) -> Any:
+    return CURVE[16:][image // 2] - CURVE[image // 2 - 100]
+
+
+def of_a_module(image: Array) -> Any:
+    return PARTS.curve[image] + 1
+
+
+def made_here(image: Array) -> Any:
+    gamma = np.clip((np.arange(256) / 255) ** 0.4 * 255, 0, 255).astype(np.uint8)
+    return gamma[image]
+
+
+def made_of_a_list(image: Array) -> Any:
+    table = np.array([k * k % 251 for k in range(256)], np.uint8)
+    return table[image] // 2
+
+
+def made_by_steps(image: Array) -> Any:
+    table = np.zeros(256)
+    for k in range(256):
+        table[k] = k % 7
+    first = table[image]
+    table[:] = 5
+    return first + table[image]
+
+
+def made_of_parts(image: Array) -> Any:
+    table = np.concatenate([np.linspace(0, 1, 100), np.where(np.arange(156) > 70, 0.5, 2.0)])
+    return table[image] * np.interp(np.arange(256), [0, 255], [1, 2])[image]
+
+
+def equalised(image: Array) -> Any:
+    """The histogram is a value; the table goes by pieces."""
+    counts = np.bincount(np.asarray(image).ravel(), minlength=256)
+    return (np.cumsum(counts) / counts.sum())[image]
+
+
+def in_a_closure() -> Callable[[Array], Any]:
+    table = CURVE[::-1].copy()
+
+    def inner(image: Array) -> Any:
+        return table[image]
+
+    return inner
+
+
+UNDERSTOOD = [
+    of_a_global,
+    of_colours,
+    of_a_column,
+    of_a_part,
+    of_a_module,
+    made_here,
+    made_of_a_list,
+    made_by_steps,
+    made_of_parts,
+    in_a_closure(),
+]
+
+
+@pytest.mark.filterwarnings("ignore::slinky.errors.ForcedValueWarning")
+@pytest.mark.parametrize("function", [*UNDERSTOOD, equalised], ids=lambda f: f.__name__)
+def test_tables_give_what_numpy_gives(function: Callable[[Array], Any]) -> None:
+    traced = sl.jit(smallest=0)(function)
+    for image in (IMAGE, IMAGE[:, ::-1], IMAGE[3:40]):
+        np.testing.assert_array_equal(traced(image), function(image), strict=True)
+
+
+@pytest.mark.parametrize("function", UNDERSTOOD, ids=lambda f: f.__name__)
+def test_tables_go_by_pieces(function: Callable[[Array], Any]) -> None:
+    traced = sl.jit(smallest=0, strict=True)(function)
+    np.testing.assert_array_equal(traced(IMAGE), function(IMAGE), strict=True)
+    said = traced.explain(IMAGE)
+    assert "take" in said
+    assert "at each call" not in said
+
+
+def test_an_index_out_of_bounds_is_numpy_s_error() -> None:
+    def beyond(image: Array) -> Any:
+        return CURVE[image.astype(int) + 1]
+
+    with pytest.raises(IndexError, match="out of bounds"):
+        beyond(np.full((5, 5), 255, np.uint8))
+    with pytest.raises(IndexError, match="out of bounds"):
+        sl.jit(smallest=0)(beyond)(np.full((5, 5), 255, np.uint8))
+
+
+def test_a_table_that_changes_is_read_again() -> None:
+    table = np.arange(256.0)
+
+    def looked_up(image: Array) -> Any:
+        return table[image]
+
+    traced = sl.jit(smallest=0)(looked_up)
+    for _ in range(3):
+        np.testing.assert_array_equal(traced(IMAGE), looked_up(IMAGE), strict=True)
+        table *= 2
+
+
+def test_nothing_of_the_class_is_left_in_what_comes_back() -> None:
+    def several(image: Array) -> Any:
+        table = np.arange(4) * 2
+        return CURVE[image], CURVE, {"table": table, "sums": (table.sum(), CURVE.max(), CURVE.mean(axis=0))}
+
+    found, expected = sl.jit(smallest=0)(several)(IMAGE), several(IMAGE)
+    np.testing.assert_array_equal(found[0], expected[0], strict=True)
+    for a, b in zip(
+        (found[1], found[2]["table"], *found[2]["sums"]),
+        (expected[1], expected[2]["table"], *expected[2]["sums"]),
+        strict=True,
+    ):
+        assert type(a) is type(b)
+        np.testing.assert_array_equal(a, b, strict=True)
+
+
+@pytest.mark.filterwarnings("ignore::slinky.errors.ForcedValueWarning")
+def test_what_functions_do_with_tables_is_done() -> None:
+    kept: list[Any] = []
+    table, flags = np.arange(256.0), np.zeros(3, bool)
+
+    def busy(image: Array) -> Any:
+        nonlocal table
+        table = table + 1
+        flags[1] = True
+        kept.append(table)
+        return image + table[3]
+
+    def asks(image: Array) -> Any:
+        same = CURVE is PARTS.curve
+        return CURVE[image] + same + isinstance(CURVE, np.ndarray) + len(CURVE) + (type(CURVE) is np.ndarray)
+
+    for _ in range(2):
+        np.testing.assert_array_equal(sl.jit(smallest=0)(busy)(IMAGE), IMAGE + (table[3]), strict=True)
+    assert table[0] == 2
+    assert flags[1]
+    assert all(type(each) is np.ndarray for each in kept)
+    np.testing.assert_array_equal(sl.jit(smallest=0)(asks)(IMAGE), asks(IMAGE), strict=True)
+
+
+def test_arrays_of_the_class_are_numpy_s() -> None:
+    seen = indexed_array(CURVE)
+    assert own_array(seen) is CURVE
+    assert type(seen.sum()) is np.float32
+    assert type(seen[3]) is np.float32
+    assert type(np.add.reduce(seen)) is np.float32
+    assert type(seen.mean()) is type(CURVE.mean())
+    assert type(seen + 1) is IndexedArray
+    assert own_array(seen[3:]) is not CURVE
+    assert type(own_array(seen[3:])) is np.ndarray
+    assert np.shares_memory(own_array(seen[3:]), CURVE)
+    assert type(pickle.loads(pickle.dumps(seen))) is np.ndarray
+    for other in (3, "table", FLAT, np.array(["a"]), np.ma.array([1]), [1, 2]):
+        assert indexed_array(other) is other
