@@ -24,6 +24,7 @@ from judge_geometry import (
     box_text,
     fused_of,
     geometry_of,
+    holds_box,
     operands_read,
     read_alike,
     read_boxes,
@@ -70,17 +71,12 @@ def compute_both(
         needed = tuple(own[d] for d in range(len(own)))
         inner = geometry_of(first, run.values)
         for mine, theirs in zip(geometry.plan(box)[0], inner.plan(needed)[0], strict=False):
-            if theirs.hull is not None and (mine.hull is None or not _holds(mine.hull, theirs.hull)):
+            if theirs.hull is not None and (mine.hull is None or not holds_box(mine.hull, theirs.hull)):
                 raise WrongProgramError(f"{call.func.name}{box_text(box)} does not read what {first.name} does")
         part = Call(first, call.box, tuple(operands_read(call)[:count]), (name,))
         run.compute(part, inner, needed, [scope[name]], scope)
     rest = Call(second, call.box, reads, call.writes)
     run.compute(rest, geometry_of(second, run.values), box, targets, scope)
-
-
-def _holds(box: NumericBox, other: NumericBox) -> bool:
-    """Whether a box holds another one."""
-    return all(a <= lo and hi <= b for (a, b), (lo, hi) in zip(box, other, strict=True))
 
 
 def follow_stage(

@@ -365,7 +365,7 @@ class Geometry:
         return tuple((lo(values), hi(values)) for lo, hi in self.ports[port])
 
     def region_of(self, port: int, box: NumericBox) -> NumericBox:
-        """What is read of a port for a box, also where that is nothing."""
+        """What is read of a port for the points of a box, one by one; also where that is nothing."""
         found = []
         for used, (lo, hi) in zip(self.used[port], self.ports[port], strict=True):
             ends = []
@@ -542,6 +542,11 @@ class CopyPlan:
 def box_text(box: Sequence[Range]) -> str:
     """A box as text."""
     return "[" + ", ".join(str(lo) if lo == hi else f"{lo}..{hi}" for lo, hi in box) + "]"
+
+
+def holds_box(box: NumericBox, other: NumericBox) -> bool:
+    """Whether a box holds another one."""
+    return all(a <= lo and hi <= b for (a, b), (lo, hi) in zip(box, other, strict=True))
 
 
 def _index(dims: Sequence[int], dim: int) -> int:

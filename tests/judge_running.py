@@ -61,6 +61,7 @@ from judge_geometry import (
     written_views,
 )
 from judge_memory import MOST_ELEMENTS, Iterations, Memory, Room, first_element, points_of
+from judge_nested import inputs_of
 from judge_views import copied, own_coordinates, own_region, region_through, through
 
 from slinky.ir.operations import Copy
@@ -432,14 +433,7 @@ class Run:
         run: they read elements as they are, and give theirs the hashes that they have anywhere."""
         inner = Run(program, {}, self.order, origins=self.origins, taken=self.taken)
         _, outputs = geometry.plan(box)
-        regions = [geometry.region_of(port, box) for port in range(len(program.inputs))]
-        given = zip(operands_read(call), program.inputs, regions, read_views(call.func), strict=True)
-        for name, parameter, region, view in given:
-            if name not in scope:
-                raise WrongProgramError(f"{text_of(call.func, box)} reads {name}, which is not in scope")
-            is_empty = any(lo > hi for lo, hi in region)
-            values = None if is_empty else self.seen(call.func, box, scope[name], region, view).copy()
-            inner.memories[parameter.name] = Memory(parameter.name, region, (), values).of(parameter.dtype)
+        inner.memories.update((m.name, m) for m in inputs_of(self, call, program, geometry, box, scope))
         views = written_views(call.func)
         for parameter, output in zip(program.outputs, outputs, strict=True):
             is_seen_so = views[output.port] is None

@@ -1,7 +1,8 @@
 """The second judge: does a rewrite leave the meaning of a program alone?
 
-It shares nothing with `slinky.sched`, nor with the proofs of `slinky.symbolic`: it runs the program before and the
-program after on small concrete sizes, with callbacks that are not interpreted (see `judge_running`), and compares
+It shares nothing with `slinky.sched`, nor with the proofs of `slinky.symbolic` (but what calls of pipelines say that
+they hand over, which it tests: see `judge_nested`): it runs the program before and the program after on small concrete
+sizes, with callbacks that are not interpreted (see `judge_running`), and compares
 
 * every element of every output: its hash, or that nothing has written it;
 * how often each func was called, and for how many elements, as far as the primitive says (`COUNTS`);
