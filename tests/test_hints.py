@@ -239,6 +239,15 @@ def test_hints_of_operations_of_slinky_made_of_others() -> None:
     operation(names["p"], "add", "for y", 8)
 
 
+def test_hints_of_primitives_made_of_others_end_with_these() -> None:
+    """A producer that runs ahead by whole windows writes over what is still read: one that slides does not."""
+    p = sl.compute_at(sl.split_loop(stencil(), "stencil.y", 2), "add", "for y")
+    error = refusal(lambda: sl.prefetch(p, "add", "for y"))
+    assert (error.operation, error.within) == ("pipeline_loop", ["prefetch"])
+    assert error.remedy == 'p = sl.slide_window(p, "add", "for y")\np = sl.prefetch(p, "add", "for y")'
+    assert "pipelined (1, 1) depth 2" in str(check_refusal(error))
+
+
 def test_hints_of_refusals_in_schedules() -> None:
     p = stencils(1)
     twice = sl.seq(lambda p: sl.split_loop(p, "s1.y", 1), lambda p: sl.compute_at(p, "s1", "for y"))

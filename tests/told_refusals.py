@@ -22,7 +22,10 @@ def followed(error: sl.SchedulingError) -> sl.Pipeline:
 
 
 def check_refusal(error: sl.SchedulingError) -> sl.Pipeline | None:
-    """Check a refusal, and follow its hint. The pipeline that the code of the hint leads to, if it has code."""
+    """Check a refusal, and follow its hint. The pipeline that the code of the hint leads to, if it has code.
+
+    That code ends with the operation that a user has called: the one that was refused, or one of slinky made of it.
+    """
     assert error.operation
     assert error.reason
     assert len(error.reason) <= LONGEST
@@ -33,6 +36,8 @@ def check_refusal(error: sl.SchedulingError) -> sl.Pipeline | None:
         return None
     new = followed(error)
     new.verify()
-    last = error.remedy.splitlines()[-1]
-    assert last.startswith(f"p = sl.{error.operation}(p, ") or "(a step only: " in error.hint
+    assert isinstance(error.attempt, Attempt)
+    called, last = error.attempt.operation.__name__, error.remedy.splitlines()[-1]
+    assert called in (error.operation, *error.within)
+    assert last.startswith(f"p = sl.{called}(p, ") or "(a step only: " in error.hint
     return new
