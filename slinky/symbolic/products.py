@@ -6,7 +6,7 @@ not negative is not negative; all rows below are instances of that, multiplied o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
 from slinky.symbolic.arithmetic import Terms, divide_out, product
@@ -31,7 +31,7 @@ from slinky.symbolic.expressions import (
     multiply,
 )
 from slinky.symbolic.facts import Facts, Linear
-from slinky.symbolic.order import weight
+from slinky.symbolic.order import order_key, weight
 from slinky.symbolic.traversal import symbols
 
 _DEEPEST = 20
@@ -41,13 +41,14 @@ _HEAVIEST_SETTLED = 100
 """The heaviest that was met in the tests of windows at the edges of arrays has 47."""
 
 
-def settled(atom: FloorDivide | Product, known: Facts) -> Expr:
+def settled(atom: FloorDivide | Product, known: Facts, done: dict[Expr, Expr]) -> Expr:
     """A quotient or product with those operands of its minima and maxima that facts leave, as a short look tells.
 
     Its value is the same where the facts hold: `n // max(m, 1)` is `n // m` where m is at least 1. Heavy ones stay as
-    they are: such a look would be long, and is worth nothing where so much else is open.
+    they are: such a look would be long, and is worth nothing where so much else is open. `done` are parts that were
+    looked at before, by the same facts.
     """
-    return atom if weight(atom) > _HEAVIEST_SETTLED else _settled(atom, known, {})
+    return atom if weight(atom) > _HEAVIEST_SETTLED else _settled(atom, known, done)
 
 
 def _settled(atom: FloorDivide | Product, known: Facts, done: dict[Expr, Expr]) -> Expr:
@@ -66,8 +67,7 @@ def _settled(atom: FloorDivide | Product, known: Facts, done: dict[Expr, Expr]) 
 
 
 def _chosen(expr: Expr, known: Facts, done: dict[Expr, Expr]) -> Expr:
-    """An expression without operands of minima and maxima that facts show another one to be on the side of. `done` are
-    those that were looked at before."""
+    """An expression without operands of minima and maxima that facts show another one to be on the side of."""
     found = done.get(expr)
     if found is None:
         found = done[expr] = _chosen_anew(expr, known, done)
@@ -119,31 +119,54 @@ def product_rows(whole: Product, known: Facts) -> Iterator[Linear]:
     if len(factors) == 2 and factors[0] is factors[1]:
         yield 0, ((whole, 1),)
     for position, first in enumerate(factors if len(factors) > 2 else factors[:1]):
-        rest: Expr = linear_sum(1, ())
-        for factor in factors[:position] + factors[position + 1 :]:
-            rest = multiply(rest, factor)
-        a, b = constant_lower_bound(first, known), constant_lower_bound(rest, known)
-        if a is not None and b is not None:
+        a = constant_lower_bound(first, known)
+        if a is None:
+            continue
+        rest = product(factors[:position] + factors[position + 1 :])
+        b = constant_lower_bound(rest, known)
+        if b is not None:
             yield linear(multiply(first - a, rest - b))
 
 
 def multiplied_rows(rows: Iterable[Linear], atoms: Iterable[Expr], known: Facts) -> Iterator[Linear]:
     """Rows times a factor that is not negative, where only products arise that are already part of others."""
-    parts = {part: None for atom in atoms if isinstance(atom, Product) for part in _parts(atom)}
-    bounded = [(part, constant_lower_bound(part, known)) for part in parts]
+    parts = dict.fromkeys(part for atom in atoms if type(atom) is Product for part in _parts(atom.factors))
+    sizes = {len(part) for part in parts}
+    bounds = {part[0]: constant_lower_bound(part[0], known) for part in parts if len(part) == 1}
+    bounded = [(part, least) for part in parts if (least := _bound_of_part(part, bounds)) is not None]
+    if not bounded:
+        return
     for offset, terms in list(rows)[:_MOST_ROWS]:
+        multiplied = [atom.factors if type(atom) is Product else (atom,) for atom, _ in terms]
+        longest = max(map(len, multiplied), default=0)
         for part, least in bounded:
-            if least is not None and all(product((atom, part)) in parts for atom, _ in terms):
-                yield linear(multiply(linear_sum(offset, terms), part - least))
+            if longest + len(part) in sizes and all(_joined(factors, part) in parts for factors in multiplied):
+                yield linear(multiply(linear_sum(offset, terms), product(part) - least))
 
 
-def _parts(whole: Product) -> Iterator[Expr]:
-    """The factors of a product, and the products of some of them."""
-    factors = whole.factors
+def _parts(factors: tuple[Expr, ...]) -> Iterator[tuple[Expr, ...]]:
+    """The factors of a product, and the products of some of them, each as its factors in order."""
     for count in range(1, min(len(factors), _MOST_FACTORS)):
-        for some in combinations(factors, count):
-            yield product(some)
-    yield whole
+        yield from combinations(factors, count)
+    yield factors
+
+
+def _joined(factors: tuple[Expr, ...], others: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The factors of a product of two products."""
+    return tuple(sorted(factors + others, key=order_key))
+
+
+def _bound_of_part(factors: tuple[Expr, ...], bounds: Mapping[Expr, int | None]) -> int | None:
+    """An integer that a product is never below, where such are known of its factors."""
+    if len(factors) == 1:
+        return bounds[factors[0]]
+    least = 1
+    for factor in factors:
+        bound = bounds[factor]
+        if bound is None or bound < 0:
+            return None
+        least *= bound
+    return least
 
 
 def at_least(expr: Expr, least: int, known: Facts) -> bool:

@@ -63,6 +63,8 @@ class System:
         self.atoms: dict[Expr, int] = {}
         self.cases: dict[Case, None] = {}
         self.settled: frozenset[Case] = frozenset()
+        self.chosen: dict[Expr, Expr] = {}
+        """Parts of products and quotients, as facts leave them."""
         self.exact = True
 
     def extended(self, rows: Iterable[Linear], cases: Iterable[Or], settled: Case) -> System:
@@ -70,6 +72,7 @@ class System:
         new = System(self.known)
         new.rows, new.atoms = self.rows.copy(), self.atoms.copy()
         new.cases, new.settled, new.exact = self.cases.copy(), self.settled | {settled}, self.exact
+        new.chosen = self.chosen
         new.add(rows, cases)
         return new
 
@@ -145,7 +148,7 @@ class System:
                     yield from rows
 
     def _same_as_settled(self, atom: FloorDivide | Product) -> Iterator[Linear]:
-        same = settled(atom, self.known)
+        same = settled(atom, self.known, self.chosen)
         if same is not atom:
             yield difference(atom, same)
             yield difference(same, atom)
