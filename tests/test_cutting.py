@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slinky.sched.legality import cutting
 from slinky.sched.legality.cutting import contain_together
 from slinky.symbolic.expressions import Expr, constant, variable
 from slinky.symbolic.intervals import Box, Interval
-from slinky.symbolic.proofs import NO_FACTS
+from slinky.symbolic.proofs import NO_FACTS, facts
 
 NumericBox = tuple[tuple[int, int], ...]
 """First and last coordinates, by dimension."""
@@ -69,3 +72,25 @@ def test_bricks_contain_a_region_only_if_they_have_all_of_its_elements(
     for offset in (constant(0), variable("n")):
         found = contain_together([symbolic(box, offset) for box in boxes[:-1]], symbolic(boxes[-1], offset), NO_FACTS)
         assert there[:, :narrow].all() or not found
+
+
+def test_dimensions_along_which_a_box_was_shown_to_contain_a_region_are_not_asked_about_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of three boxes cuts off what it has along the first dimension: what is left is asked of the others."""
+    n, rank = variable("n"), 8
+    asked: list[Interval] = []
+    inside = cutting.inside
+
+    def noted(inner: Interval, *others: Any) -> bool:
+        asked.append(inner)
+        return inside(inner, *others)
+
+    for short_look in ("contain_side_by_side", "contain_by_comparing"):
+        monkeypatch.setattr(cutting, short_look, lambda *_: False)
+    monkeypatch.setattr(cutting, "inside", noted)
+    rest = (Interval(constant(0), n),) * (rank - 1)
+    boxes: list[Box] = [(Interval(n * k, n * k + n), *rest) for k in range(3)]
+    assert contain_together(boxes, (Interval(constant(0), n * 3), *rest), facts(n >= 1))
+    assert asked.count(rest[0]) == len(boxes) * len(rest)
+    assert len(asked) == len(boxes) * rank + 2 + 1

@@ -11,6 +11,8 @@ file knows boxes, and nothing of programs.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import attrs
 
 from slinky.sched.legality.containing import inside, shown
@@ -40,17 +42,24 @@ class _Cuts:
     left: int = _MOST_CUTS
 
 
+_Open: TypeAlias = tuple[int, ...]
+"""The dimensions along which a box is not shown yet to contain a region. What is shown stays so: with more facts, and
+of what is left of the region."""
+
+
 def contain_together(boxes: list[Box], region: Box, known: Facts) -> bool:
     """Whether boxes together contain a region: one alone, or one that cuts off an end of a dimension, and the rest."""
-    return _contain_together(boxes, region, known, _Cuts())
+    every = tuple(range(len(region)))
+    return _contain_together([(box, every) for box in boxes], region, known, _Cuts())
 
 
-def _contain_together(boxes: list[Box], region: Box, known: Facts, cuts: _Cuts) -> bool:
+def _contain_together(boxes: list[tuple[Box, _Open]], region: Box, known: Facts, cuts: _Cuts) -> bool:
     if not region:
         return bool(boxes)
+    plain = [box for box, _ in boxes]
     return (
-        contain_side_by_side(boxes, region, known)
-        or contain_by_comparing(boxes, region, known)
+        contain_side_by_side(plain, region, known)
+        or contain_by_comparing(plain, region, known)
         or _contain_by_proofs(boxes, region, known, cuts)
     )
 
@@ -116,19 +125,19 @@ def _within_reach(end: Expr, reach: Expr, known: Facts) -> Expr:
     return minimum(*nearer) if nearer else end
 
 
-def _contain_by_proofs(boxes: list[Box], region: Box, known: Facts, cuts: _Cuts) -> bool:
-    missing: list[tuple[int, list[int]]] = []
-    for n, box in enumerate(boxes):
-        outside = [d for d, (a, b) in enumerate(zip(box, region, strict=True)) if not inside(b, a, known)]
+def _contain_by_proofs(boxes: list[tuple[Box, _Open]], region: Box, known: Facts, cuts: _Cuts) -> bool:
+    left_open: list[tuple[Box, _Open]] = []
+    for box, dims in boxes:
+        outside = tuple([d for d in dims if not inside(region[d], box[d], known)])
         if not outside:
             return True
-        missing.append((n, outside))
+        left_open.append((box, outside))
     if len(boxes) < 2:
         return False
-    for n, outside in missing:
+    for n, (box, outside) in enumerate(left_open):
         if len(outside) > 1:
             continue
-        d, box = outside[0], boxes[n]
+        d = outside[0]
         need, have = region[d], box[d]
         if shown(have.min, need.min, known):
             left = Interval(maximum(need.min, have.max + 1), need.max)
@@ -138,13 +147,15 @@ def _contain_by_proofs(boxes: list[Box], region: Box, known: Facts, cuts: _Cuts)
             continue
         if left == need:
             continue  # it has nothing of the region
-        if _contain_rest(boxes[:n] + boxes[n + 1 :], region, d, left, known, cuts):
+        if _contain_rest(left_open[:n] + left_open[n + 1 :], region, d, left, known, cuts):
             return True
-    are_tiles = len(boxes) >= _TILES and all(len(outside) > 1 for _, outside in missing)
-    return are_tiles and _contain_halves(boxes, region, known, cuts)
+    are_tiles = len(boxes) >= _TILES and all(len(outside) > 1 for _, outside in left_open)
+    return are_tiles and _contain_halves(left_open, region, known, cuts)
 
 
-def _contain_rest(boxes: list[Box], region: Box, d: int, left: Interval, known: Facts, cuts: _Cuts) -> bool:
+def _contain_rest(
+    boxes: list[tuple[Box, _Open]], region: Box, d: int, left: Interval, known: Facts, cuts: _Cuts
+) -> bool:
     """Whether boxes contain what is left of a region along a dimension, if that is anything."""
     cuts.left -= 1
     if cuts.left < 0:
@@ -154,10 +165,10 @@ def _contain_rest(boxes: list[Box], region: Box, d: int, left: Interval, known: 
     return _contain_together(boxes, rest, known_rest, cuts) or impossible(known_rest)
 
 
-def _contain_halves(boxes: list[Box], region: Box, known: Facts, cuts: _Cuts) -> bool:
+def _contain_halves(boxes: list[tuple[Box, _Open]], region: Box, known: Facts, cuts: _Cuts) -> bool:
     """Whether boxes that all fall short in several dimensions contain a region, as tiles do: those before the end of a
     box that begins with the region, and those behind it."""
-    for n, box in enumerate(boxes):
+    for n, (box, _) in enumerate(boxes):
         for d, (have, need) in enumerate(zip(box, region, strict=True)):
             if shown(have.min, need.min, known) and not shown(need.max, have.max, known):
                 behind = Interval(maximum(need.min, have.max + 1), need.max)
