@@ -172,7 +172,7 @@ MUTANTS += mutants(
     ("orders: alignment", " or layout.alignment % order.alignment:", ":"),
     ("orders: the last dimension", "        wanted[-1] = alloc.dtype.itemsize\n", "        pass\n"),
     ("orders: from the outermost in", "return all(_is_shown_at_least(outer, inner, known) for", "return all(True for"),
-    ("orders: products", "prove(product(tuple(others)) >= 1, known)", "False"),
+    ("orders: products", "prove(product(others) >= 1, known)", "False"),
 )
 MUTANTS += mutants(
     "slinky/sched/primitives/simplification.py",
@@ -488,6 +488,7 @@ MUTANTS += mutants(
     ("cutting: proofs, one dimension", "        if len(outside) > 1:\n            continue\n", ""),
     ("cutting: proofs, left above", "left = Interval(maximum(need.min, have.max + 1)", "left = Interval(maximum(need.min, have.max + 2)"),
     ("cutting: proofs, left below", "minimum(need.max, have.min - 1)", "minimum(need.max, have.min - 2)"),
+    ("cutting: proofs, what is open", "append((box, outside))", "append((box, outside[:1]))"),
     ("cutting: tiles behind", "behind = Interval(maximum(need.min, have.max + 1)", "behind = Interval(maximum(need.min, have.max + 2)"),
     ("cutting: tiles before", "before = Interval(need.min, minimum(need.max, have.max))", "before = Interval(need.max, need.max)"),
     ("cutting: proofs, what is reached", "        if shown(have.min, need.min, known):\n", "        if True:\n"),

@@ -380,3 +380,21 @@ def test_only_so_many_iterations_ahead_are_looked_at(monkeypatch: pytest.MonkeyP
     assert len(looked_at) < 2_000
     assert "not shown that stage" in refused.value.reason
     assert sl.pipeline_loop(p, "for y", depth=100).find("for y").depth() == 100
+
+
+def _in_other_order(rank: int) -> sl.Pipeline:
+    """A stencil of so many dimensions, whose buffer has its strides written out: a product of lengths each."""
+    dims = sl.variables(" ".join(f"d{k}" for k in range(rank)))
+    a, b, out = (sl.BufferExpr(f"{name}{rank}", np.float32, rank) for name in ("a", "b", "out"))
+    sl.Func(np.negative, [a[tuple(sl.interval(d - 1, d + 1) for d in dims)]], [b[dims]], name="f0")
+    sl.Func(np.negative, [b[tuple(sl.interval(d - 1, d + 1) for d in dims)]], [out[dims]], name="f1")
+    p = sl.build_pipeline([a], [out])
+    return sl.set_layout(p, f"alloc b{rank}", [f"d{k}" for k in reversed(range(rank))])
+
+
+def test_what_a_product_of_lengths_costs_does_not_grow_with_the_power_of_their_number() -> None:
+    few, many = _in_other_order(6), _in_other_order(12)
+    with resting():
+        (short, less), (long, more) = _counted(sl.simplify, few), _counted(sl.simplify, many)
+    assert more < 3 * less
+    assert len(str(long)) < 4 * len(str(short))

@@ -55,22 +55,32 @@ def shows_as_much(new: Alloc, old: Alloc, known: Facts) -> bool:
     known = known.also(not_empty(old.box))
     strides = zip(new.layout.strides, old.layout.strides, strict=True)
     given = [(n, o) for n, o in strides if n is not None and o is not None]
-    return all(
-        _is_shown_at_least(new_outer, new_inner, known) or not _is_shown_at_least(outer, inner, known)
+    return all(  # the old ones are asked first: the others may be long sums where these are products
+        (new_outer is outer and new_inner is inner)
+        or not _is_shown_at_least(outer, inner, known)
+        or _is_shown_at_least(new_outer, new_inner, known)
         for (new_outer, outer), (new_inner, inner) in itertools.permutations(given, 2)
     )
 
 
 def _is_shown_at_least(stride: Expr, inner: Expr, known: Facts) -> bool:
     """Whether a stride is shown to be no smaller than the one inside of it: often it is so many times that."""
-    if prove(stride >= inner, known):
+    others = _others_than(inner, _before_rounding(stride))
+    if others and prove(inner >= 0, known) and prove(product(others) >= 1, known):
         return True
-    least = _before_rounding(stride)
-    if not isinstance(least, Product) or inner not in least.factors:
-        return False
-    others = list(least.factors)
-    others.remove(inner)
-    return prove(inner >= 0, known) and prove(product(tuple(others)) >= 1, known)
+    return prove(stride >= inner, known)
+
+
+def _others_than(inner: Expr, whole: Expr) -> tuple[Expr, ...]:
+    """The other factors of a product that has all factors of something else; none if it has not."""
+    if not isinstance(whole, Product):
+        return ()
+    others = list(whole.factors)
+    for factor in inner.factors if isinstance(inner, Product) else (inner,):
+        if factor not in others:
+            return ()
+        others.remove(factor)
+    return tuple(others)
 
 
 def _before_rounding(e: Expr) -> Expr:

@@ -6,6 +6,7 @@ changes nothing. Sums are not touched, for they are canonical; choices and condi
 
 from __future__ import annotations
 
+import math
 from typing import TypeVar, cast
 
 from slinky.symbolic.arithmetic import SYMBOLS, of_symbols, spread
@@ -23,6 +24,7 @@ from slinky.symbolic.expressions import (
     Node,
     NonNegative,
     Or,
+    Product,
     Select,
     Sum,
     children,
@@ -40,6 +42,9 @@ from slinky.symbolic.traversal import fold, rebuild
 N = TypeVar("N", Expr, Condition)
 
 _MOST_CASES = 24
+_MOST_TERMS = 100
+"""What products are multiplied out to at most: those of four lengths, which are sums of three terms, have 81."""
+
 _MOST_COMPARISONS = 8
 """Wider minima, maxima and conditions are left as their parts have become: comparing all parts would cost too much."""
 
@@ -65,6 +70,8 @@ def simplify(node: N, known: Facts = NO_FACTS) -> N:
 
 
 def _simplify_one(node: Node, parts: list[Node], known: Facts) -> Node:
+    if type(node) is Product:
+        parts = _short_factors(node, parts)
     if tuple(parts) != children(node):
         was_quotient = type(node) is FloorDivide
         node = rebuild(node, parts)
@@ -89,6 +96,20 @@ def _simplify_one(node: Node, parts: list[Node], known: Facts) -> Node:
         case NonNegative() | IsZero() | And() | Or():
             return _decide_narrow(node, known)
     return node
+
+
+def _short_factors(whole: Product, factors: list[Node]) -> list[Node]:
+    """The factors of a product, simplified, but none that is a sum where the sum of all products would be long.
+
+    A product of lengths is a factor for each dimension: multiplied out, it grows with the power of their number.
+    """
+    if math.prod(_count_of_terms(factor) for factor in factors) <= _MOST_TERMS:
+        return factors
+    return [old if type(new) is Sum else new for old, new in zip(whole.factors, factors, strict=True)]
+
+
+def _count_of_terms(factor: Node) -> int:
+    return len(factor.terms) + (factor.constant != 0) if isinstance(factor, Sum) else 1
 
 
 def _quotient(atom: Expr, known: Facts) -> Expr:
