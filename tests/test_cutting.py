@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slinky.sched.legality import cutting
+from slinky.sched.legality import cutting, side_by_side
 from slinky.sched.legality.cutting import contain_together
 from slinky.symbolic.expressions import Expr, constant, variable
 from slinky.symbolic.intervals import Box, Interval
-from slinky.symbolic.proofs import NO_FACTS, facts
+from slinky.symbolic.proofs import NO_FACTS, Facts, facts
 
 NumericBox = tuple[tuple[int, int], ...]
 """First and last coordinates, by dimension."""
@@ -94,3 +94,21 @@ def test_dimensions_along_which_a_box_was_shown_to_contain_a_region_are_not_aske
     assert contain_together(boxes, (Interval(constant(0), n * 3), *rest), facts(n >= 1))
     assert asked.count(rest[0]) == len(boxes) * len(rest)
     assert len(asked) == len(boxes) * rank + 2 + 1
+
+
+def test_many_boxes_are_not_asked_again_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is cut off: along all dimensions but the first, all of them contain the region."""
+    n = variable("n")
+    asked: list[tuple[Any, Any]] = []
+
+    def noted(a: Expr, b: Expr, known: Facts) -> bool:
+        asked.append((a, b))
+        return at_most(a, b, known)
+
+    at_most = side_by_side.at_most
+    monkeypatch.setattr(side_by_side, "at_most", noted)
+    monkeypatch.setattr(cutting, "contain_by_comparing", lambda *_: False)
+    rest = (Interval(constant(0), n),) * 7
+    boxes: list[Box] = [(Interval(n * k, n * k + n), *rest) for k in range(6)]
+    assert contain_together(boxes, (Interval(constant(0), n * 6), *rest), facts(n >= 1))
+    assert asked.count((n, n)) == len(boxes) * len(rest)

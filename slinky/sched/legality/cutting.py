@@ -58,7 +58,7 @@ def _contain_together(boxes: list[tuple[Box, _Open]], region: Box, known: Facts,
         return bool(boxes)
     plain = [box for box, _ in boxes]
     return (
-        contain_side_by_side(plain, region, known)
+        contain_side_by_side(plain, region, known, [dims for _, dims in boxes])
         or contain_by_comparing(plain, region, known)
         or _contain_by_proofs(boxes, region, known, cuts)
     )

@@ -23,11 +23,18 @@ FEWEST = 4
 """Fewer boxes are looked at one by one."""
 
 
-def contain_side_by_side(boxes: Sequence[Box], region: Box, known: Facts) -> bool:
-    """Whether boxes one behind the other, along some dimension, contain a region."""
+def contain_side_by_side(
+    boxes: Sequence[Box], region: Box, known: Facts, dims: Sequence[Sequence[int]] | None = None
+) -> bool:
+    """Whether boxes one behind the other, along some dimension, contain a region.
+
+    `dims` are, for each box, the dimensions along which it is not known to contain the region: if not given, all.
+    """
     if len(boxes) < FEWEST:
         return False
-    short = [_dims_short_of(box, region, known) for box in boxes]
+    if dims is None:
+        dims = [range(len(region))] * len(boxes)
+    short = [_dims_short_of(box, own, region, known) for box, own in zip(boxes, dims, strict=True)]
     counts = [sum(d in own for own in short) for d in range(len(region))]
     d = max(range(len(region)), key=counts.__getitem__)
     found = [
@@ -43,10 +50,10 @@ def _contains(i: Interval, needed: Interval, known: Facts) -> bool:
     return shown(i.min, needed.min, known) and shown(needed.max, i.max, known)
 
 
-def _dims_short_of(box: Box, region: Box, known: Facts) -> list[int]:
-    """The dimensions along which few steps do not find that a box contains a region."""
-    ends = enumerate(zip(box, region, strict=True))
-    return [d for d, (a, b) in ends if not (at_most(a.min, b.min, known) and at_most(b.max, a.max, known))]
+def _dims_short_of(box: Box, dims: Sequence[int], region: Box, known: Facts) -> list[int]:
+    """The dimensions, of these, along which few steps do not find that a box contains a region."""
+    ends = ((d, box[d], region[d]) for d in dims)
+    return [d for d, a, b in ends if not (at_most(a.min, b.min, known) and at_most(b.max, a.max, known))]
 
 
 def _reach(intervals: Sequence[Interval], needed: Interval, known: Facts) -> bool:
