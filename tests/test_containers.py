@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.ndimage
@@ -68,3 +70,22 @@ def test_tables_of_pandas() -> None:
 def test_arrays_stay_arrays() -> None:
     assert type(smooth(VALUES)) is np.ndarray
     assert type(sl.ndimage.sobel(VALUES)) is np.ndarray
+
+
+def test_lists_that_are_in_themselves_are_none_of_the_traces_business() -> None:
+    endless: Any = [1.0]
+    endless.append(endless)
+    table: Any = {"array": 2.0}
+    table["self"] = table
+
+    @sl.jit(smallest=0)
+    def scaled(array: Any, by: Any) -> Any:
+        return array * (by["array"] if isinstance(by, dict) else by[0])
+
+    array = np.arange(6.0)
+    for by in (endless, [3.0, endless], table, [3.0, 4.0], {"array": 5.0}):
+        for _ in range(3):
+            np.testing.assert_array_equal(scaled(array, by), scaled.__wrapped__(array, by))
+    for ask in (scaled.pipeline, scaled.explain):
+        with pytest.raises(sl.TracingError, match="scaled is called as it is where lists are in themselves"):
+            ask(array, endless)

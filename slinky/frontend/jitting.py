@@ -114,8 +114,11 @@ class Jit:
         """What the function gives for these arguments."""
         self._calls += 1
         if self._ready and not named:
-            kind = exact_kind(given, with_floats=False)
-            ready = self._ready.get(kind) or self._ready.get(exact_kind(given))
+            try:
+                kind = exact_kind(given, with_floats=False)
+                ready = self._ready.get(kind) or self._ready.get(exact_kind(given))
+            except RecursionError:
+                return self._as_written(*given)  # a list that is in itself
             if ready is self._plain:
                 return self._as_written(*given)
             if ready is not None and (reads := self._traces.reads) is not None and reads.hold():
@@ -129,9 +132,13 @@ class Jit:
                     if not self._traces.may_be_caught(error):
                         raise
                     return self._as_written(*given)
-        if lazy_arrays((given, named)):
+        try:
+            is_part = bool(lazy_arrays((given, named)))
+            leaves = [leaf for _, leaf in leaves_of((given, named))]
+        except RecursionError:
+            return self._as_written(*given, **named)  # a list that is in itself, or in a thousand others
+        if is_part:
             return self._as_written(*given, **named)  # part of another trace
-        leaves = [leaf for _, leaf in leaves_of((given, named))]
         if any(map(is_labelled, leaves)):
             return self._labelled(given, named, leaves)
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
@@ -535,7 +542,10 @@ class Jit:
 
     def _asked_of(self, given: Any, named: Any) -> Jit | None:
         """What runs for such arguments; None where the function is called as it is, by containers' own rules."""
-        leaves = [leaf for _, leaf in leaves_of((given, named))]
+        try:
+            leaves = [leaf for _, leaf in leaves_of((given, named))]
+        except RecursionError:
+            raise TracingError(f"{self._function.__name__} is called as it is where lists are in themselves") from None
         return self._of_containers(given, named, leaves) if any(map(is_labelled, leaves)) else self
 
     def _schedule(self, traced: Traced, given: Any, named: Any, values: Mapping[Expr, int]) -> str:
