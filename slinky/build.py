@@ -15,7 +15,7 @@ from slinky.graph.built import Built
 from slinky.graph.collecting import Graph, collect
 from slinky.graph.funcs import Func
 from slinky.graph.lowering import lower, unused_inputs, with_assigned_bounds
-from slinky.ir.given import is_iterable, is_one_of
+from slinky.ir.given import is_flag, is_iterable, is_one_of
 from slinky.pipeline import Pipeline
 from slinky.runtime.collector import collector_paused
 from slinky.sched.primitives.all_copies import alias_copies
@@ -57,6 +57,8 @@ def build_pipeline(
     """
     if not is_one_of(schedule, SCHEDULES):
         raise GraphError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
+    if not is_flag(alias):
+        raise GraphError(f"alias must be True or False, got {alias!r}")
     with collector_paused():
         graph = collect(inputs, outputs)
         conditions: object = require

@@ -23,7 +23,7 @@ from slinky.graph.boundaries import NUMPY_RULES, RULES, fill_value
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.copying import CopyFunc, Source
 from slinky.graph.funcs import Func
-from slinky.ir.given import is_iterable
+from slinky.ir.given import is_iterable, is_listed, is_one_of
 from slinky.ir.operations import Boundary
 from slinky.symbolic.expressions import (
     Condition,
@@ -129,7 +129,7 @@ min(a.dim(0).domain_max, max(a.dim(0).domain_min, x - 2))])>
     """
     _same_rank("pad", source, target)
     lows, highs = (_amounts(given, source.rank, what) for given, what in ((before, "before"), (after, "after")))
-    if mode not in tuple(NUMPY_RULES):
+    if not is_one_of(mode, NUMPY_RULES):
         raise GraphError(f"pad() knows the modes {', '.join(map(repr, NUMPY_RULES))} of np.pad, got {mode!r}")
     rule = NUMPY_RULES[mode]
     dims = _dims(target)
@@ -433,7 +433,7 @@ def _same_rank(what: str, source: BufferExpr, target: BufferExpr) -> None:
 
 
 def _buffers(what: str, given: object) -> list[BufferExpr]:
-    if isinstance(given, BufferExpr) or not is_iterable(given) or not (found := list(given)):
+    if isinstance(given, BufferExpr) or not is_listed(given) or not (found := list(given)):
         raise GraphError(f"{what}() takes a list of buffers, one or more, got {given!r}")
     _check_buffers(what, *found)
     return found
@@ -460,7 +460,9 @@ def _axes_of(what: str, rank: int) -> str:
 
 def _amounts(given: object, count: int, what: str) -> list[Expr]:
     """One amount for each dimension."""
-    amounts = list(given) if is_iterable(given) else list(itertools.repeat(given, count))
+    if is_iterable(given) and not is_listed(given):
+        raise GraphError(f"{what} is one amount, or a list of one for each of {count} dimensions, got {given!r}")
+    amounts = list(given) if is_listed(given) else list(itertools.repeat(given, count))
     if len(amounts) != count:
         raise GraphError(f"{what} is one amount, or one for each of {count} dimensions, got {given!r}")
     try:

@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import cast
 
 
 def cache_folder(given: str | None) -> Path:
@@ -16,6 +17,20 @@ def cache_folder(given: str | None) -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "slinky"
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "slinky"
+
+
+def as_path(given: object) -> Path:
+    """The file or folder that a user gave the name of.
+
+    Raises `TypeError` for what is no name, and for a text that no file can have as its name.
+    """
+    try:
+        path = Path(cast("str | os.PathLike[str]", given))
+        if b"\0" not in os.fsencode(path):
+            return path
+    except (TypeError, ValueError) as error:
+        raise TypeError(str(error)) from None
+    raise TypeError("a null character")
 
 
 def replace_json(path: Path, data: object) -> None:

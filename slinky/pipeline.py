@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import attrs
 
@@ -21,6 +21,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import ArgumentError, InvalidCursorError, OperationError
 from slinky.graph.nested import PipelineFunc
 from slinky.ir.equality import say_the_same
+from slinky.ir.given import is_flag
 from slinky.ir.printer import print_program
 from slinky.ir.statements import Program
 from slinky.ir.verifier import verify_program
@@ -57,6 +58,8 @@ class Pipeline:
     _others: dict[str, Prepared]
 
     def __init__(self, program: Program | Version) -> None:
+        if not isinstance(cast(object, program), (Program, Version)):
+            raise OperationError(f"a pipeline is made by build_pipeline, or of the program of another, got {program!r}")
         version = program if isinstance(program, Version) else Version(program, origin())
         put = object.__setattr__
         put(self, "_completion", None)
@@ -205,6 +208,8 @@ class Pipeline:
         from slinky.runtime.plan import Plan
 
         require_backend(backend)
+        if not is_flag(fast):
+            raise ArgumentError(f"fast must be True or False, got {fast!r}")
         if fast:
             backend = fast_backend(backend)
         plan = self._prepared(backend)

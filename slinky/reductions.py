@@ -16,7 +16,7 @@ unless `reassociate=True` says that this is all right.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,9 +24,10 @@ from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.graph.reductions import Reduction
+from slinky.ir.given import is_listed
 from slinky.ir.reducing import Reducing
 from slinky.reducing_stages import Combine, Dot, Place, SoftmaxDot, Variance, finish_alone, kept
-from slinky.symbolic.expressions import Expr, Scalar, Variable, linear
+from slinky.symbolic.expressions import Expr, Scalar, Variable, is_integer, linear
 from slinky.symbolic.intervals import box_symbols
 
 __all__ = ["argmax", "argmin", "dot", "mean", "reduce", "softmax_dot", "sum", "var"]
@@ -79,7 +80,7 @@ def reduce(
     Raises `GraphError` for another ufunc, accesses that do not fit, extrema of what has no largest value, a target of
     the logical ones that is not bool, or dtypes that the ufunc does not take.
     """
-    if ufunc not in _REDUCED:
+    if not isinstance(cast(object, ufunc), np.ufunc) or ufunc not in _REDUCED:
         raise GraphError(f"reduce() knows {', '.join(_REDUCED.values())}, got {ufunc!r}")
     axes = _reduced_axes(_REDUCED[ufunc], source, target)
     dtype = target.buffer.dtype
@@ -206,7 +207,7 @@ def var(source: Access, target: Access, *, ddof: int = 0, name: str | None = "va
     axes = _reduced_axes("var", source, target)
     dtype = _float_target("var", target)
     _require_told("var", np.add, dtype)
-    if isinstance(ddof, bool) or not isinstance(ddof, (int, np.integer)):
+    if not is_integer(ddof):
         raise GraphError(f"var(): ddof must be an integer, got {ddof!r}")
 
     stages = kept(Variance, axes, dtype, int(ddof))
@@ -407,9 +408,10 @@ def _reduced_axes(what: str, source: Access, target: Access) -> tuple[int, ...]:
 
 def _over(source: Access, axes: Sequence[int], given: Sequence[str] | None = None) -> dict[str, int]:
     if given is not None:
-        if isinstance(given, str) or len(given) != len(axes) or len(set(given)) != len(axes):
+        own = list(given) if is_listed(given) else []
+        if len(own) != len(axes) or not all(isinstance(name, str) for name in own) or len(set(own)) != len(axes):
             raise GraphError(f"what {source} reduces has {len(axes)} different names, got {given!r}")
-        return dict(zip(given, axes, strict=True))
+        return dict(zip(own, axes, strict=True))
     rank = source.buffer.rank
     names = ("z", "y", "x")[-rank:] if rank <= 3 else tuple(f"d{d}" for d in range(rank))
     return {names[axis]: axis for axis in axes}

@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from slinky.build import build_pipeline
-from slinky.errors import CheckFailedError, DeclarationError, GraphError
+from slinky.errors import ArgumentError, CheckFailedError, DeclarationError, GraphError
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.built import Built
 from slinky.graph.collecting import Graph
 from slinky.graph.funcs import Func
 from slinky.graph.variants import DeclaredVariant
 from slinky.ir.effects import NumericBox, numeric_reads, numeric_writes
+from slinky.ir.given import as_float, is_iterable, is_one_of
 from slinky.ir.operations import Callback
 from slinky.ir.statements import Call, FloatParameter, Order, ScalarParameter
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Buffer
 from slinky.runtime.strided import Strided, array_at, bytes_at, laid
-from slinky.symbolic.expressions import Expr, as_expr, metadata
+from slinky.symbolic.expressions import Expr, as_expr, is_integer, metadata
 from slinky.symbolic.expressions import scalar as scalar_symbol
 
 _STEPS_TO_GROW = 20
@@ -56,12 +57,12 @@ def verify_variant(
     """
     if not isinstance(func, Func):
         raise GraphError(f"verify_variant takes a Func, got {func!r}")
-    variant = next((each for each in func.variants if each.name == name), None)
+    variant = next((each for each in func.variants if is_one_of(name, [each.name])), None)
     if variant is None:
         names = ", ".join(variant.name for variant in func.variants) or "none"
         raise GraphError(f"func {func.name!r} has no variant {name!r}; it declares {names}")
     p, q = alone(func), alone(func, variant)
-    extents = list(sizes)
+    extents, seeds = checked_options("verify_variant", sizes, seeds, {"rtol": rtol}, scalars)
     refused: CheckFailedError | None = None
     count = 0
     for seed, shift in itertools.product(seeds, range(len(extents))):
@@ -78,6 +79,26 @@ def verify_variant(
     if count == 0:
         why = f": {refused}" if refused is not None else ""
         raise GraphError(f"func {func.name!r} could not be run on any of the sizes {extents}{why}")
+
+
+def checked_options(
+    who: str, sizes: object, seeds: object, tolerances: Mapping[str, object], scalars: object
+) -> tuple[list[int], list[int]]:
+    """The sizes and seeds of a test. Raises `ArgumentError` for options that make no sense."""
+    found = []
+    for what, given in (("sizes", sizes), ("seeds", seeds)):
+        each = list(given) if is_iterable(given) and not isinstance(given, str) else [None]
+        if not all(is_integer(n) and 0 <= cast(int, n) < 1 << 63 for n in each):
+            raise ArgumentError(f"{who}: {what} must be integers of at least 0, such as [5, 8], got {given!r}")
+        found.append([int(cast(int, n)) for n in each])
+    for what, tolerance in tolerances.items():
+        if (number := as_float(tolerance)) is None or not number >= 0:
+            raise ArgumentError(f"{who}: {what} must be a number of at least 0, got {tolerance!r}")
+    of = {} if scalars is None else scalars
+    is_named = isinstance(of, Mapping) and all(isinstance(name, str) for name in of)
+    if not is_named or any(as_float(number) is None for number in cast("Mapping[str, object]", of).values()):
+        raise ArgumentError(f"{who}: scalars must be a dictionary, numbers by name, got {scalars!r}")
+    return found[0], found[1]
 
 
 def alone(func: Func, variant: DeclaredVariant | None = None) -> Pipeline:

@@ -354,3 +354,21 @@ def test_a_reduction_along_what_is_no_dimension_is_called_as_it_was_written(name
         getattr(sl.Tensor(s.m, s.n, name="t"), name)(s.k)
     with pytest.raises(sl.TensorError, match=r"^reduce is along dimensions of t, \[m, n\], got k$"):
         sl.Tensor(s.m, s.n, name="t").reduce(np.add, s.k)
+
+
+def test_lists_are_no_operands_whatever_is_in_them() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    for rows in ([1, 2], [[1, 2], [3]], endless):
+        with pytest.raises(sl.TensorError, match="takes tensors and numbers: make the list a tensor"):
+            ramp_tensor() + rows
+
+
+def test_a_number_as_a_condition_is_true_or_not() -> None:
+    t = ramp_tensor()
+    for number in (10**400, 0, 0.5, float("nan"), 1j, np.int8(0)):
+        np.testing.assert_array_equal(np.where(number, t, -1).numpy(), np.where(number, ramp(3), -1))
+
+
+def ramp_tensor() -> sl.Tensor:
+    return sl.Tensor(ramp(3)).to(s.m)

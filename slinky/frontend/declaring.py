@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, cast, overload
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from slinky.frontend.kernels import Array, DtypeRule, Kernel, Pair
 from slinky.frontend.windows import Size
 from slinky.graph.boundaries import RULES
 from slinky.graph.buffers import valid_name
-from slinky.ir.given import is_iterable
+from slinky.ir.given import as_dtype, is_iterable
 from slinky.symbolic.expressions import is_integer
 
 Halo: TypeAlias = "int | Sequence[int | tuple[int, int]]"
@@ -84,8 +84,8 @@ def stencil(
             boundary=_boundary(boundary, what),
             value=value,
             dtype=_dtype(dtype, what),
-            output=output,
-            arrays=arrays,
+            output=_output(output, what),
+            arrays=_arrays(arrays, what),
         )
         _check_axes(kernel, what)
         return kernel
@@ -143,8 +143,8 @@ def rowwise(
             whole=whole,
             size=size,
             dtype=_dtype(dtype, what),
-            output=output,
-            arrays=arrays,
+            output=_output(output, what),
+            arrays=_arrays(arrays, what),
         )
 
     return declared if function is None else declared(function)
@@ -185,7 +185,13 @@ def elementwise(
     def declared(function: Callable[..., Any]) -> Kernel:
         own = _name(function, name)
         what = f"kernel {own!r}"
-        return Kernel(_callable(function, what), own, dtype=_dtype(dtype, what), output=output, arrays=arrays)
+        return Kernel(
+            _callable(function, what),
+            own,
+            dtype=_dtype(dtype, what),
+            output=_output(output, what),
+            arrays=_arrays(arrays, what),
+        )
 
     return declared if function is None else declared(function)
 
@@ -230,7 +236,7 @@ def _rate(given: Any, what: str) -> Fraction | tuple[Fraction, ...]:
     def ratio(each: Any) -> Fraction:
         try:
             found = Fraction(each)
-        except (TypeError, ValueError, ZeroDivisionError):
+        except (TypeError, ValueError, ArithmeticError):
             found = Fraction(0)
         _require(found > 0, f"{what}: a rate is a positive number, such as 2 or Fraction(1, 2), got {given!r}")
         return found
@@ -255,9 +261,20 @@ def _dtype(given: Any, what: str) -> Any:
     if given is None or (callable(given) and not isinstance(given, type)):
         return given
     try:
-        return np.dtype(given)
+        return as_dtype(given)
     except TypeError:
         raise DeclarationError(f"{what}: dtype is a dtype or a function of dtypes, got {given!r}") from None
+
+
+def _output(given: Any, what: str) -> str | None:
+    _require(given is None or isinstance(given, str), f"{what}: output is the name of a parameter, got {given!r}")
+    return cast("str | None", given)
+
+
+def _arrays(given: Any, what: str) -> Callable[[Array], Any] | None:
+    says = f"{what}: arrays is a function, such as torch.from_dlpack, got {given!r}"
+    _require(given is None or callable(given), says)
+    return cast("Callable[[Array], Any] | None", given)
 
 
 def _check_axes(kernel: Kernel, what: str) -> None:

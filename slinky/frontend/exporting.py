@@ -29,6 +29,7 @@ from slinky.errors import CompilationError, ExportError, FormatError, SlinkyErro
 from slinky.frontend.to_native import Runs
 from slinky.ir.serialisation import program_from_json, program_to_numbered_json
 from slinky.ir.statements import Program
+from slinky.kept import as_path
 from slinky.pipeline import Pipeline
 
 FORMAT = "slinky export"
@@ -104,12 +105,19 @@ def export(directory: str | os.PathLike[str], settings: Settings, asked: Iterabl
     Raises `ExportError` where there is nothing to write or no place for it, `CompilationError` where C is wanted and
     there is no compiler, or it fails.
     """
-    writing = _Writing(_made(Path(directory)), settings)
+    writing = _Writing(_made(_folder(directory)), settings)
     left = [f"{each.words}: {why}" for each in asked if (why := writing.add(each)) is not None]
     if not writing.entries:
         raise ExportError(f"there is nothing to export of {settings.name}: " + ("; ".join(left) or _CALL_BEFORE))
     writing.finish()
     return tuple(entry["for"] for entry in writing.entries)
+
+
+def _folder(directory: object) -> Path:
+    try:
+        return as_path(directory)
+    except TypeError as error:
+        raise ExportError(f"an export has the name of a folder, got {directory!r}: {error}") from None
 
 
 def _made(folder: Path) -> Path:
@@ -237,7 +245,7 @@ class Loaded:
 
     def __init__(self, directory: str | os.PathLike[str], settings: Settings) -> None:
         """Raises `ExportError` for what does not fit, or is not as it was written."""
-        self._folder = Path(directory)
+        self._folder = _folder(directory)
         self._settings = settings
         contents = self._contents()
         self._texts = self._checked_files(_of_type(contents, "files", dict))
@@ -255,7 +263,7 @@ class Loaded:
 
     def _contents(self) -> dict[str, Any]:
         """The page of contents."""
-        if not self._page.exists():
+        if not os.path.exists(self._page):
             raise ExportError(f"{self._folder} has no export of {self._settings.name}")
         _require_ours(self._folder)
         try:

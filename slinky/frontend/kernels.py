@@ -28,11 +28,12 @@ from slinky.frontend.pieces import ARRAY, Piece, call_on, settled
 from slinky.frontend.windows import AxisWindow, Size
 from slinky.graph.axes import chosen_dimensions
 from slinky.graph.boundaries import CONSTANT, NUMPY_RULES, RULES, fill_value
-from slinky.graph.buffers import Access, BufferExpr
+from slinky.graph.buffers import LARGEST_RANK, Access, BufferExpr
 from slinky.graph.funcs import Func
+from slinky.ir.given import as_dtype, is_listed
 from slinky.ir.operations import FloatScalar
 from slinky.ir.remembered import Remembering, remembered
-from slinky.symbolic.expressions import Node, Variable, variable
+from slinky.symbolic.expressions import Node, Variable, is_integer, variable
 from slinky.symbolic.intervals import Interval
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -104,6 +105,8 @@ class Kernel(Remembering):
 
         Raises `ArgumentError` if the kernel is not for arrays of this rank.
         """
+        if not is_integer(rank) or not 0 <= rank <= LARGEST_RANK:
+            raise ArgumentError(f"{self._what}: a rank is an integer, 0 to {LARGEST_RANK}, got {rank!r}")
         chosen = self._axes(self.axes, rank)
         whole = set(self._axes(self.whole, rank))
         halo = self._per_axis(self.halo, self.halo and isinstance(self.halo[0], tuple), chosen, rank, "a halo")
@@ -156,7 +159,10 @@ class Kernel(Remembering):
 
         `constants` are the numbers that a ufunc is given besides, after the arrays.
         """
-        given = [np.dtype(each) for each in dtypes]
+        try:
+            given = [as_dtype(each) for each in dtypes]
+        except TypeError as error:
+            raise ArgumentError(f"{self._what}: the dtype of an array: {error}") from None
         if self.dtype is None and isinstance(self.function, np.ufunc):
             weak = [type(c) if type(c) in (int, float, complex) else np.asarray(c).dtype for c in constants]
             missing: list[Any] = [None] * self.function.nout
@@ -175,6 +181,9 @@ class Kernel(Remembering):
 
         Raises `ArgumentError` if they do not go together.
         """
+        for each in shapes:
+            if not is_listed(each) or not all(is_integer(n) and 0 <= n < 1 << 63 for n in each):
+                raise ArgumentError(f"{self._what} takes shapes, such as (480, 640), got {each!r}")
         try:
             shape = np.broadcast_shapes(*map(tuple, shapes))
         except ValueError:

@@ -104,6 +104,13 @@ def _probed(function: Callable[..., Any], experiment: Experiment) -> ProbeReport
     return _Prober(function, experiment, seen).report()
 
 
+def _of_shape(shape: Any, dtype: np.dtype[Any]) -> Array:
+    try:
+        return np.empty(tuple(shape), dtype)
+    except (ValueError, MemoryError) as error:
+        raise ArgumentError(f"probe: there is no array of shape {shape!r}: {error}") from None
+
+
 def _backgrounds(given: Sequence[object], dtype: np.dtype[Any], rng: np.random.Generator) -> list[tuple[Array, ...]]:
     """The arrays before which elements are changed: those given, also in another order, or random ones."""
     is_shape = [
@@ -112,7 +119,7 @@ def _backgrounds(given: Sequence[object], dtype: np.dtype[Any], rng: np.random.G
     shapes, dtypes = [], []
     arrays: list[Array | None] = []
     for each, shaped in zip(given, is_shape, strict=True):
-        array: Array = np.empty(tuple(each), dtype) if shaped else Buffer(each).array  # type: ignore[arg-type]
+        array: Array = _of_shape(each, dtype) if shaped else Buffer(each).array
         arrays.append(None if shaped else array)
         shapes.append(tuple(array.shape))
         dtypes.append(array.dtype)

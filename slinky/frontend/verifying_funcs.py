@@ -26,12 +26,13 @@ from slinky.frontend.windows import AxisWindow
 from slinky.graph.buffers import BufferExpr
 from slinky.graph.funcs import Func
 from slinky.ir.effects import NumericBox
+from slinky.ir.given import as_dtype
 from slinky.ir.operations import Callback
 from slinky.ir.statements import BufferParameter
 from slinky.pipeline import Pipeline
 from slinky.runtime.buffers import Array, Buffer
 from slinky.symbolic.expressions import Constant
-from slinky.verifying import alone, call_in, random_box, random_elements, random_scalars
+from slinky.verifying import alone, call_in, checked_options, random_box, random_elements, random_scalars
 
 
 def verify_func(
@@ -71,6 +72,7 @@ def verify_func(
     raises it as a `DeclarationError`. What is random is so by the seeds alone. Raises `GraphError` for a func that runs
     no callback, or cannot be run on these sizes, `ArgumentError` for arrays that do not fit.
     """
+    extents, seeds = checked_options("verify_func", sizes, seeds, {"rtol": rtol, "atol": atol}, scalars)
     if isinstance(func, Kernel):
         func, shapes_or_arrays = _func_of_kernel(func, shapes_or_arrays, dtype_of_arrays(dtype, "verify_func"))
     if not isinstance(func, Func):
@@ -84,7 +86,7 @@ def verify_func(
     for seed in seeds:
         rng = np.random.default_rng([seed, 15])
         values = random_scalars(p, rng) | dict(scalars or {})
-        for make in _wholes(func, p, shapes_or_arrays, list(sizes), rng, values):
+        for make in _wholes(func, p, shapes_or_arrays, extents, rng, values):
             whole = make()
             try:
                 whole.require()
@@ -166,12 +168,11 @@ def _on_given(
 def dtype_of_arrays(given: Any, who: str) -> np.dtype[Any]:
     """The dtype of random arrays. Raises `ArgumentError` for what is none."""
     try:
-        found: np.dtype[Any] = np.dtype(given)
-    except (TypeError, ValueError) as error:
+        return as_dtype(given)
+    except TypeError as error:
         raise ArgumentError(
             f"{who}: dtype must be a dtype of NumPy, such as np.float32, got {given!r}: {error}"
         ) from None
-    return found
 
 
 def _func_of_kernel(kernel: Kernel, given: Sequence[object], dtype: np.dtype[Any]) -> tuple[Func, tuple[Buffer, ...]]:

@@ -85,7 +85,7 @@ def loop(
         raise GraphError(f"the loop over {variable} begins at a multiple of an integer, 1 or more, got {align!r}")
     if not is_one_of(tail, ("clamp", "cut", "shift", "perfect")):
         raise GraphError(f"the tail of the loop over {variable} is clamp, cut, shift or perfect, got {tail!r}")
-    return LoopAnnotation(variable, given, count, tail, align)
+    return LoopAnnotation(variable, given, count, tail, int(align))
 
 
 def _of_scalars(given: ExprLike, what: str) -> Expr:

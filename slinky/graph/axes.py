@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from slinky.errors import GraphError
-from slinky.ir.given import is_iterable
+from slinky.ir.given import is_listed
 from slinky.symbolic.expressions import is_integer
 
 
@@ -25,7 +25,7 @@ def listed_dimensions(given: object, rank: int, what: str) -> list[int]:
 
     Raises `GraphError` for anything else.
     """
-    if isinstance(given, str) or not is_iterable(given):
+    if not is_listed(given):
         raise GraphError(f"{what} must be a list, such as [0], got {given!r}")
     return [_position(each, rank, what) for each in given]
 

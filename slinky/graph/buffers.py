@@ -14,6 +14,7 @@ import numpy.typing as npt
 from slinky.errors import GraphError
 from slinky.graph.annotations import InMemoryOf, LoopName, Placement, Root, place_in
 from slinky.graph.terms import Arithmetic
+from slinky.ir.given import as_dtype
 from slinky.ir.identifiers import as_python_reads
 from slinky.ir.operations import FloatScalar
 from slinky.ir.statements import LARGEST_ALIGNMENT
@@ -152,8 +153,9 @@ class BufferExpr:
 
     def __getitem__(self, items: AccessItem | tuple[AccessItem | EllipsisType, ...] | EllipsisType) -> Access:
         given: Sequence[Any] = items if isinstance(items, tuple) else (items,)
-        if given.count(Ellipsis) == 1:
-            at = given.index(Ellipsis)
+        dots = [place for place, item in enumerate(given) if item is Ellipsis]  # an array would be compared by elements
+        if len(dots) == 1:
+            at = dots[0]
             missing = self.rank - (len(given) - 1)
             given = (*given[:at], *[WHOLE] * max(missing, 0), *given[at + 1 :])
         if len(given) != self.rank:
@@ -274,8 +276,8 @@ def valid_dtype(name: str, given: npt.DTypeLike) -> np.dtype[Any]:
     if given is None:
         raise GraphError(f"buffer {name!r} needs a dtype, such as np.float32, got None")
     try:
-        dtype = np.dtype(given)
-    except (TypeError, ValueError) as error:
+        dtype = as_dtype(given)
+    except TypeError as error:
         raise GraphError(f"buffer {name!r} needs a dtype, such as np.float32, got {given!r}: {error}") from None
     if dtype.hasobject or dtype.itemsize == 0 or dtype.subdtype is not None:
         raise GraphError(f"buffer {name!r} needs a dtype of fixed size without Python objects, got {dtype}")

@@ -344,6 +344,7 @@ def callback_of(
         callback = attrs.evolve(callback, outputs=counts[1])
     if not isinstance(arguments, Mapping):
         raise GraphError(f"{what}: arguments must be a dictionary, values by name, got {arguments!r}")
+    arguments = {valid_name(each, f"an argument of {what}"): value for each, value in arguments.items()}
     own = {"pass_buffers": pass_buffers, "writable_inputs": writable_inputs}
     own["in_place"] = _is_elementwise(callback) if in_place is None else in_place
     for key, flag in own.items():

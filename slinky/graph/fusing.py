@@ -77,8 +77,9 @@ def fuse(
         raise GraphError(f"{what} is declared twice")
     between = first.outputs[0].buffer
     count = len(first.inputs) + sum(access.buffer is not between for access in second.inputs)
+    given: object = {} if arguments is None else arguments
     operation = callback_of(
-        callback, dict(arguments or {}), (count, len(second.outputs)), what, pass_buffers, in_place, writable_inputs
+        callback, given, (count, len(second.outputs)), what, pass_buffers, in_place, writable_inputs
     )
     if reduction is not None and not isinstance(reduction, Reduction):
         raise GraphError(f"{what}: reduction must be a Reduction, got {reduction!r}")

@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.ir.effects import calls_in
-from slinky.ir.given import is_iterable
+from slinky.ir.given import as_float, is_iterable
 from slinky.ir.nesting import read_regions, symbols_of_func
 from slinky.ir.operations import FloatScalar, Nested
 from slinky.ir.printer import expression_text
@@ -125,7 +123,7 @@ class _Reading:
         for name, value in given.items():
             if name in integers and not isinstance(value, Expr) and not is_integer(value):
                 raise self.fail(f"the scalar {name} is an integer, got {value!r}")
-            if name in floats and not isinstance(value, (FloatScalar, float, int, np.floating, np.integer)):
+            if name in floats and not isinstance(value, FloatScalar) and as_float(value) is None:
                 raise self.fail(f"the scalar {name} is a float, got {value!r}")
         found: dict[str, Any] = {s.name: given.get(s.name, scalar(s.name)) for s in self.program.scalars}
         found.update({f.name: given.get(f.name, FloatScalar(f.name)) for f in self.program.floats})

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from slinky.errors import GraphError
 from slinky.ir.formulas import CLIP
+from slinky.ir.given import as_dtype
 from slinky.ir.operations import FloatScalar
 from slinky.symbolic.expressions import Expr, Scalar, Variable
 
@@ -202,7 +203,7 @@ def coordinate(variable: Variable) -> Position:
 def dtype_of(given: npt.DTypeLike) -> np.dtype[Any]:
     """The dtype of an element. Raises `GraphError` for what is none."""
     try:
-        found = np.dtype(given)
+        found = as_dtype(given)
     except TypeError as error:
         raise GraphError(f"a term needs a dtype of NumPy, got {given!r}: {error}") from None
     if found.hasobject or found.itemsize == 0 or found.subdtype is not None or found.names is not None:
@@ -252,6 +253,8 @@ def where(condition: object, *values: object) -> Chosen:
     if len(values) != 2:
         raise GraphError("np.where of terms takes a condition and two values: the places where it holds are not known")
     holds, first, second = (_operand(each) for each in (condition, *values))
+    if isinstance(holds, (int, float, complex)):
+        holds = Literal(np.bool_(holds))
     truth = (
         holds
         if isinstance(_kind(holds), np.dtype) and _kind(holds) == np.dtype(bool)

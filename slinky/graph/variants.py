@@ -22,6 +22,7 @@ import numpy.typing as npt
 from slinky.errors import GraphError
 from slinky.graph.buffers import Access, BufferExpr, valid_dtype
 from slinky.graph.reductions import Reduction
+from slinky.ir.given import is_listed, is_one_of
 from slinky.ir.operations import Callback
 from slinky.ir.operations import Reduction as LoweredReduction
 from slinky.ir.statements import LARGEST_ALIGNMENT, Order
@@ -60,7 +61,7 @@ class StorageOrder:
     def of(self, buffer: BufferExpr, accesses: Iterable[Access], what: str) -> Order:
         """The same, of a buffer that is used by some accesses. Raises `GraphError` for what is none."""
         where = f"{what}: the layout of {buffer.name}"
-        if isinstance(self.order, str) or not isinstance(self.order, Sequence):
+        if not is_listed(self.order):
             raise GraphError(f"{where} is an order of its dimensions, such as ('x', 'y'), got {self.order!r}")
         names = [set[str]() for _ in range(buffer.rank)]
         for access in accesses:
@@ -70,6 +71,8 @@ class StorageOrder:
         dims = tuple(_position(each, names) for each in self.order)
         if sorted(d for d in dims if d is not None) != list(range(buffer.rank)) or len(dims) != buffer.rank:
             raise GraphError(f"{where} names each of its {buffer.rank} dimensions once, got {tuple(self.order)}")
+        if self.strides is not None and not is_listed(self.strides):
+            raise GraphError(f"{where} has a list of strides, such as (None, 4), got {self.strides!r}")
         strides = () if self.strides is None else tuple(self.strides)
         if self.strides is not None and len(strides) != buffer.rank:
             raise GraphError(f"{where} has a stride, or None, for each of its {buffer.rank} dimensions, got {strides}")
@@ -88,7 +91,7 @@ def _position(given: Any, names: Sequence[set[str]]) -> int | None:
     if is_integer(given):
         return int(given) % len(names) if -len(names) <= int(given) < len(names) else None
     name = given.name if isinstance(given, Variable) else given
-    found = [d for d, own in enumerate(names) if name in own]
+    found = [d for d, own in enumerate(names) if is_one_of(name, own)]
     return found[0] if len(found) == 1 else None
 
 

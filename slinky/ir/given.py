@@ -1,9 +1,12 @@
-"""What users give as options, told apart: no question here raises an error of its own, whatever it is asked of."""
+"""What users give as options, told apart: no question here raises an error of its own, whatever it is asked of.
+
+What is read of it (`as_dtype`) raises one kind of error, so that whoever asks can say where that was given.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeGuard
+from collections.abc import Iterable, Mapping, Set
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -21,3 +24,32 @@ def is_flag(given: object) -> TypeGuard[bool | np.bool_]:
 def is_iterable(given: object) -> TypeGuard[Iterable[Any]]:
     """Whether what a user gave has elements. (An array without axes is `Iterable`, and raises an error for them.)"""
     return isinstance(given, Iterable) and np.iterable(given)
+
+
+def is_listed(given: object) -> TypeGuard[Iterable[Any]]:
+    """Whether what a user gave has elements in an order: sets have none, and who gives a text or a dictionary where one
+    counts means something else."""
+    return is_iterable(given) and not isinstance(given, (str, bytes, bytearray, Mapping, Set))
+
+
+def as_dtype(given: Any) -> np.dtype[Any]:
+    """The dtype that a user gave.
+
+    Raises `TypeError` for what is none, of which NumPy raises errors of many kinds.
+    """
+    try:
+        found: np.dtype[Any] = np.dtype(given)
+    except Exception as error:
+        raise TypeError(str(error)) from None
+    return found
+
+
+def as_float(given: object) -> float | None:
+    """The float that a user gave, as one or as an integer that floats hold; None for anything else."""
+    is_number = isinstance(given, (float, np.floating, int, np.integer))
+    if not is_number or isinstance(given, (bool, np.timedelta64)):
+        return None
+    try:
+        return float(cast(float, given))
+    except OverflowError:
+        return None

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from slinky.errors import CallbackError, CompilationError, ExecutionError, GraphError, StorageError
 from slinky.graph.buffers import valid_name
+from slinky.ir.given import as_dtype
 from slinky.ir.signatures import Signature
 from slinky.native.adapters import BUFFER, FAILED, NO_MEMORY, TOO_LARGE, flat_text, prototype
 from slinky.native.carriers import converted
@@ -43,6 +44,7 @@ from slinky.native.parameters import (
 )
 from slinky.native.pointers import Pointer, pointer_of
 from slinky.runtime.buffers import Array, Buffer
+from slinky.symbolic.expressions import is_integer
 
 Declared = Mapping[str, tuple[npt.DTypeLike, int]]
 """Arrays by name, each with its dtype and rank."""
@@ -294,7 +296,7 @@ def c_kernel(
     if not isinstance(cast(object, source), str):
         raise GraphError(f"{what} needs its source as a text, got {source!r}")
     arrays, count, numbers = _declared(inputs, outputs, scalars, name, what)
-    if not _is_integer(dense) or dense < 0:
+    if not is_integer(dense) or dense < 0:
         raise GraphError(f"{what}: dense is a number of dimensions, got {dense!r}")
     operands = tuple([Operand(n, of, r, tuple([d < r - dense for d in range(r)]), (False,) * r) for n, of, r in arrays])
     again = (_c_kernel_again, (source, name, inputs, outputs, scalars, dense))
@@ -364,7 +366,7 @@ def c_function(
     what = f"the C function {name!r}" if name is not None else f"the C function {pointer!r}"
     found = pointer_of(pointer, what)
     arrays, count, numbers = _declared(inputs, outputs, scalars, found.name or "f" if name is None else name, what)
-    if success is not None and not _is_integer(success):
+    if success is not None and not is_integer(success):
         raise GraphError(f"{what}: success is an integer or None, got {success!r}")
     again = None
     if found.python is not None:
@@ -405,7 +407,7 @@ def _declared(
     valid_name(name, what)
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         raise GraphError(f"{what} needs a name that C has, too, got {name!r}")
-    reads, writes = _arrays(inputs or {}, "inputs", what), _arrays(outputs, "outputs", what)
+    reads, writes = _arrays({} if inputs is None else inputs, "inputs", what), _arrays(outputs, "outputs", what)
     if not writes:
         raise GraphError(f"{what} writes nothing: outputs must have at least one array")
     if scalars is not None and not isinstance(scalars, Mapping):
@@ -428,16 +430,12 @@ def _arrays(given: object, word: str, what: str) -> list[tuple[str, np.dtype[Any
         raise GraphError(f"{what}: {word} must be a dictionary, such as {{'a': (np.float32, 2)}}, got {given!r}")
     found = []
     for name, pair in given.items():
-        if not isinstance(pair, tuple) or len(pair) != 2 or not _is_integer(pair[1]):
+        if not isinstance(pair, tuple) or len(pair) != 2 or not is_integer(pair[1]):
             raise GraphError(f"{what}: {name!r} must be a dtype and a rank, such as (np.float32, 2), got {pair!r}")
         if pair[1] < 0:
             raise GraphError(f"{what}: the rank of {name!r} is {pair[1]}")
-        found.append((name, _dtype(pair[0], name, what), pair[1]))
+        found.append((name, _dtype(pair[0], name, what), int(pair[1])))
     return found
-
-
-def _is_integer(given: object) -> bool:
-    return isinstance(given, int) and not isinstance(given, bool)
 
 
 def _listed(dtypes: Iterable[np.dtype[Any]]) -> str:
@@ -447,7 +445,7 @@ def _listed(dtypes: Iterable[np.dtype[Any]]) -> str:
 
 def _dtype(given: Any, name: object, what: str) -> np.dtype[Any]:
     try:
-        found: np.dtype[Any] = np.dtype(given)
+        found = as_dtype(given)
     except TypeError as error:
         raise GraphError(f"{what}: the dtype of {name!r}: {error}") from error
     if found.hasobject or not found.itemsize:

@@ -19,6 +19,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import GraphError
+from slinky.ir.given import is_listed
 from slinky.native.operators import C_TYPES
 
 INTEGER_TYPES: dict[str, Any] = {
@@ -106,7 +107,7 @@ def read_parameters(
 
     Raises `GraphError` for what cannot be read, and where an array or a number is not passed at all.
     """
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+    if not is_listed(texts) or not all(isinstance(text, str) for text in texts):
         raise GraphError(f"{what}: parameters must be a list of texts, such as 'x.extent[0]', got {texts!r}")
     places = {name: (k, rank) for k, (name, rank) in enumerate(operands)}
     numbers = {each.name: n for n, each in enumerate(scalars)}

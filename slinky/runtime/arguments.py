@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ArgumentError, CheckFailedError
+from slinky.ir.given import as_float
 from slinky.ir.identifiers import by_names_as_python_reads
 from slinky.ir.printer import expression_text
 from slinky.ir.statements import BufferParameter, Check, Program
@@ -117,9 +118,10 @@ def _float_values(program: Program, scalars: Mapping[str, object]) -> dict[str, 
     found: dict[str, float] = {}
     for parameter in program.floats:
         given = scalars[parameter.name]
-        if isinstance(given, (bool, np.bool_)) or not isinstance(given, (float, int, np.floating, np.integer)):
+        number = as_float(given)
+        if number is None:
             raise ArgumentError(f"scalar {parameter.name} must be a float, got {given!r}")
-        found[parameter.name] = float(given)
+        found[parameter.name] = number
     return found
 
 

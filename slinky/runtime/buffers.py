@@ -10,7 +10,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from slinky.errors import ArgumentError, StorageError
-from slinky.ir.given import is_iterable
+from slinky.ir.given import is_listed
 from slinky.symbolic.expressions import is_integer, require_integer
 from slinky.unloaded import is_masked
 
@@ -164,7 +164,7 @@ class Buffer:
 
 def _origin(given: object, rank: int) -> tuple[int, ...]:
     """The coordinates of a first element, as a user gives them."""
-    if not is_iterable(given) or len(origin := tuple(given)) != rank:
+    if not is_listed(given) or len(origin := tuple(given)) != rank:
         raise ArgumentError(f"an array of rank {rank} needs {rank} coordinates, got min={given!r}")
     return tuple(require_integer(lo, f"min of dimension {d}") for d, lo in enumerate(origin))
 

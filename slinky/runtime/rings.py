@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slinky.errors import ArgumentError, StorageError
+from slinky.ir.given import as_dtype, is_listed
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array, Buffer, buffer_at
 from slinky.runtime.storage import Ring as StoredRing
@@ -52,8 +53,10 @@ class Ring:
 
     def __init__(self, shape: Sequence[int], dtype: npt.DTypeLike, *, axis: int = 0) -> None:
         try:
+            if not is_listed(shape):
+                raise TypeError("a shape is a list of extents, such as (480, 640)")
             extents = tuple(require_integer(n, "an extent of a ring") for n in shape)
-            self._dtype = np.dtype(dtype)
+            self._dtype = as_dtype(dtype)
         except (TypeError, ValueError) as error:
             raise ArgumentError(f"a ring needs a shape and a dtype, got {shape!r} and {dtype!r}: {error}") from None
         if not extents or min(extents) < 1 or self._dtype.hasobject or dtype is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from slinky.errors import ArgumentError
+from slinky.kept import as_path
 from slinky.runtime import forks
 from slinky.runtime.statistics import Hooks, Span
 from slinky.runtime.storage import box_text
@@ -86,7 +87,10 @@ class Tracer:
 
 def require_writable(path: str | os.PathLike[str]) -> None:
     """Raise `ArgumentError` if no file can be written there. What is there stays as it is."""
-    file = Path(path)
+    try:
+        file = as_path(path)
+    except TypeError as error:
+        raise ArgumentError(f"trace: path must be the name of a file, got {path!r}: {error}") from None
     try:
         if not file.exists():
             with tempfile.TemporaryFile(dir=file.parent):

@@ -134,4 +134,6 @@ def _range(given: object) -> object:
     shape = given if isinstance(given, tuple) else getattr(given, "shape", None)
     if shape is None:
         shape = getattr(getattr(given, "array", None), "shape", ())
-    return tuple(n.bit_length() if isinstance(n, int) else None for n in shape)
+    if not isinstance(shape, tuple):
+        return None  # no array: who looks at it more closely refuses it
+    return tuple(n.bit_length() if type(n) is int else None for n in shape)

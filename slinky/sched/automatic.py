@@ -75,7 +75,7 @@ def auto_schedule(
     if not is_flag(rc):
         raise sl.OperationError(f"auto_schedule: rc must be True or False, got {rc!r}")
     machine = machine or this_machine_for(backend)
-    aims = Aims(machine=machine, workers=machine.cores if workers is None else workers, backend=backend)
+    aims = Aims(machine=machine, workers=machine.cores if workers is None else int(workers), backend=backend)
     with collector_paused():
         return _auto_schedule(p, arrays, scalars, max_bytes, aims, rc)
 

@@ -415,7 +415,7 @@ def _require_place(cursor: object, who: str) -> Cursor:
 def _require_count(most: int, who: str) -> int:
     if not is_integer(most) or most < 0:
         raise OperationError(f"{who}: most must be an integer of at least 0, got {most!r}")
-    return most
+    return int(most)
 
 
 def _from_outside(cursor: Cursor) -> tuple[tuple[str, int], ...]:

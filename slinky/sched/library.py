@@ -292,6 +292,7 @@ def strips(p: sl.Pipeline, rows: sl.Expr | int, workers: int = 1) -> Any:
     """
     if not is_integer(workers) or workers < 1:
         raise sl.OperationError(f"workers must be an integer of at least 1, got {workers!r}")
+    workers = int(workers)
     if prove(rows <= 0) if isinstance(rows, sl.Expr) else rows < 1:
         raise sl.OperationError(f"rows must be at least 1, got {rows}")
     if workers > 1 and isinstance(rows, sl.Expr) and symbols(rows):

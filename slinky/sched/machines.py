@@ -20,18 +20,35 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
 
 from slinky.errors import OperationError
+from slinky.ir.given import as_float
 from slinky.kept import cache_folder, replace_json
+from slinky.symbolic import is_integer
+
+_LEAST, _MOST = 1e-30, 1e30
+"""Beyond what any machine has: with what lies between them floats can be reckoned with."""
+
+
+def _plain(value: object) -> object:
+    """A number of NumPy as one of Python; anything else as it is."""
+    return value.item() if isinstance(value, (np.integer, np.floating)) else value
 
 
 def _require_positive(_: object, field: attrs.Attribute[Any], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+    if (number := as_float(value)) is None or not 0 < number < float("inf"):
         raise OperationError(f"Machine: {field.name} must be a number above 0, got {value!r}")
+    if not _LEAST <= number <= _MOST:
+        raise OperationError(f"Machine: {field.name} must be a number from {_LEAST} to {_MOST}, got {value!r}")
+
+
+def _require_count(_: object, field: attrs.Attribute[Any], value: object) -> None:
+    if not is_integer(value) or not 0 < cast(int, value) < 1 << 63:
+        raise OperationError(f"Machine: {field.name} must be an integer above 0, of 63 bits at most, got {value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -49,22 +66,22 @@ class Machine:
       write there; `loop_operations`: bytes a second that an operation on elements gives in them, whose results stay in
       registers; `loop_call_seconds`: what a call costs that C makes of another loop.
 
-    Raises `OperationError` for a value that is not above 0.
+    Raises `OperationError` for a value that is not above 0, or beyond all measure, and for parts of cores or threads.
     """
 
-    near_bytes: int = attrs.field(default=1 << 20, validator=_require_positive)
-    shared_bytes: int = attrs.field(default=16 << 20, validator=_require_positive)
-    near_bandwidth: float = attrs.field(default=2e10, validator=_require_positive)
-    shared_bandwidth: float = attrs.field(default=1e10, validator=_require_positive)
-    memory_bandwidth: float = attrs.field(default=5e9, validator=_require_positive)
-    clearing_bandwidth: float = attrs.field(default=1e10, validator=_require_positive)
-    call_seconds: float = attrs.field(default=1e-5, validator=_require_positive)
-    cores: int = attrs.field(default=2, validator=_require_positive)
-    product_threads: int = attrs.field(default=1, validator=_require_positive)
-    first_bytes: int = attrs.field(default=32 << 10, validator=_require_positive)
-    loop_bandwidth: float = attrs.field(default=5e10, validator=_require_positive)
-    loop_operations: float = attrs.field(default=5e10, validator=_require_positive)
-    loop_call_seconds: float = attrs.field(default=1e-8, validator=_require_positive)
+    near_bytes: int = attrs.field(default=1 << 20, converter=_plain, validator=_require_positive)
+    shared_bytes: int = attrs.field(default=16 << 20, converter=_plain, validator=_require_positive)
+    near_bandwidth: float = attrs.field(default=2e10, converter=_plain, validator=_require_positive)
+    shared_bandwidth: float = attrs.field(default=1e10, converter=_plain, validator=_require_positive)
+    memory_bandwidth: float = attrs.field(default=5e9, converter=_plain, validator=_require_positive)
+    clearing_bandwidth: float = attrs.field(default=1e10, converter=_plain, validator=_require_positive)
+    call_seconds: float = attrs.field(default=1e-5, converter=_plain, validator=_require_positive)
+    cores: int = attrs.field(default=2, converter=_plain, validator=_require_count)
+    product_threads: int = attrs.field(default=1, converter=_plain, validator=_require_count)
+    first_bytes: int = attrs.field(default=32 << 10, converter=_plain, validator=_require_positive)
+    loop_bandwidth: float = attrs.field(default=5e10, converter=_plain, validator=_require_positive)
+    loop_operations: float = attrs.field(default=5e10, converter=_plain, validator=_require_positive)
+    loop_call_seconds: float = attrs.field(default=1e-8, converter=_plain, validator=_require_positive)
 
     def bandwidth(self, live: float) -> float:
         """Bytes a second of one core that works on so many bytes, over and over.

@@ -26,7 +26,8 @@ import numpy as np
 
 import slinky as sl
 from slinky.errors import MissingExtraError
-from slinky.kept import replace_json
+from slinky.ir.given import as_float, is_flag
+from slinky.kept import as_path, replace_json
 from slinky.sched.automatic import require_options
 from slinky.sched.candidates import Maker, candidates
 from slinky.sched.explaining import Candidate, explain, explained
@@ -80,31 +81,32 @@ def tune(
     Raises what `auto_schedule` raises, what a callback raises in each of the first schedules, and `OperationError` for
     a file that is not such a cache, or cannot be written: before anything is measured.
     """
-    given: object = budget_s
-    if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
-        raise sl.OperationError(f"tune: budget_s must be a number of seconds, 0 or more, got {given!r}")
+    budget = as_float(budget_s)
+    if budget is None or not budget >= 0:
+        raise sl.OperationError(f"tune: budget_s must be a number of seconds, 0 or more, got {budget_s!r}")
+    if not is_flag(progress):
+        raise sl.OperationError(f"tune: progress must be True or False, got {progress!r}")
     if not isinstance(p, sl.Pipeline):
         raise sl.OperationError(f"tune: the first argument must be a Pipeline, got {type(p).__name__}")
     require_options(max_bytes, workers, machine, "python", who="tune")
-    if cache is not None and not isinstance(cache, str | PathLike):
-        raise sl.OperationError(f"tune: cache must be the name of a file, got {cache!r}")
+    file = None if cache is None else _file(cache)
     machine = this_machine() if machine is None else machine
-    most = machine.cores if workers is None else workers
+    most = machine.cores if workers is None else int(workers)
     maker = Maker(p, arrays, scalars, max_bytes, machine)
     key = _key(maker, most)
-    kept = None if cache is None else _kept(Path(cache)).get(key)
+    kept = None if file is None else _kept(file).get(key)
     if kept is not None:
         return maker.made(kept)
-    if cache is not None:
-        _require_writable(Path(cache))
+    if file is not None:
+        _require_writable(file)
     own_arrays, own_scalars = _with_own_outputs(p, arrays, scalars)
-    race = _Race(maker, lambda q: q(*own_arrays, **own_scalars), budget_s)
-    with _bar(progress, budget_s) as race.show:
+    race = _Race(maker, lambda q: q(*own_arrays, **own_scalars), budget)
+    with _bar(progress, budget) as race.show:
         was_interrupted = race.run(most)
     best = race.best
     assert best is not None
-    if cache is not None and not was_interrupted:
-        _keep(Path(cache), key, best.candidate)
+    if file is not None and not was_interrupted:
+        _keep(file, key, best.candidate)
     table = sorted((run.candidate for run in race.runs), key=lambda candidate: candidate.median)
     return explained(best.pipeline, attrs.evolve(explain(best.pipeline), measured=tuple(table)))
 
@@ -362,6 +364,13 @@ def _named_values(found: Any) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError(f"expected names and values, got {found!r}")
     return found
+
+
+def _file(cache: object) -> Path:
+    try:
+        return as_path(cache)
+    except TypeError as error:
+        raise sl.OperationError(f"tune: cache must be the name of a file, got {cache!r}: {error}") from None
 
 
 def _require_writable(path: Path) -> None:

@@ -120,8 +120,11 @@ __all__ = [
 
 
 def is_integer(value: object) -> bool:
-    """Whether something given is an integer of Python or NumPy, and not a truth value."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    """Whether something given is an integer of Python or NumPy, and neither a truth value nor a span of time.
+
+    (NumPy has the latter among its integers; it is the only one of them that indexes nothing.)
+    """
+    return not isinstance(value, bool) and hasattr(value, "__index__") and isinstance(value, Integral)
 
 
 def is_power_of_two(value: object) -> bool:

@@ -29,6 +29,7 @@ from slinky.frontend.tracing import scheduled_for
 from slinky.graph import terms
 from slinky.graph.buffers import valid_name
 from slinky.pipeline import Pipeline
+from slinky.runtime.backends import require_backend
 from slinky.runtime.buffers import view_as_array
 from slinky.sched.loop_trees import LoopTree, loop_tree
 from slinky.symbolic.expressions import Variable, as_expr, is_integer
@@ -431,7 +432,9 @@ class Tensor:
         was not made of `pipeline`.
         """
         own = self.pipeline
-        found: object = schedule if isinstance(schedule, Pipeline) else schedule(own)
+        found: object = schedule
+        if callable(found) and not isinstance(found, Pipeline):
+            found = found(own)
         if not isinstance(found, Pipeline) or not found._version.lineage.descends_from(own._version.lineage):
             raise TensorError(
                 f"{self._node.title} is computed by a pipeline made of its own, of tensor.pipeline by primitives, "
@@ -447,6 +450,7 @@ class Tensor:
         It runs by the schedule that it was given (`scheduled`), else by one that is found for these sizes. `backend` is
         that of `Pipeline.run`. Raises `TensorError` where an input has no values, and what `shape` and a run raise.
         """
+        require_backend(backend)
         if isinstance(self._node, Input):
             return _values(self._node)
         nodes = in_order(self._node)
@@ -543,7 +547,7 @@ def _elementwise(
     """The tensor of a function of elements; numbers take part as they are."""
     for operand in operands:
         is_number = isinstance(operand, (bool, int, float, complex, np.generic)) or operand is None
-        if not isinstance(operand, Tensor) and not is_number and np.ndim(cast(Any, operand)) != 0:
+        if not isinstance(operand, Tensor) and not is_number and _has_elements(operand):
             raise TensorError(
                 f"{name} takes tensors and numbers: make the {type(operand).__name__} a tensor and name its "
                 "dimensions, sl.Tensor(array).to(s.m, s.n)"
@@ -554,6 +558,11 @@ def _elementwise(
         return function(*(next(left) if isinstance(operand, Tensor) else operand for operand in operands))
 
     return _of(Elementwise(name, of, [each._node for each in operands if isinstance(each, Tensor)], output))
+
+
+def _has_elements(operand: object) -> bool:
+    """Whether NumPy makes an array of axes of an operand, or would if rows were of one length."""
+    return isinstance(operand, (list, tuple)) or np.ndim(cast(Any, operand)) != 0
 
 
 def _give(node: Node, sizes: Sequence[int], given: str) -> None:

@@ -53,7 +53,7 @@ def renamed(source: Node, dims: Sequence[Variable]) -> Viewed:
 
 def transposed(source: Node, dims: Sequence[Variable]) -> Viewed:
     """The same elements, with the dimensions in another order."""
-    if sorted(dims, key=str) != sorted(source.dims, key=str):
+    if not all(map(is_dimension, dims)) or sorted(dims, key=str) != sorted(source.dims, key=str):
         raise TensorError(f"transpose() takes the dimensions [{listed(source.dims)}] in some order: {listed(dims)}")
     return indexed(source, dims, source.dims, None)
 
@@ -91,6 +91,7 @@ def _require_dimensions(source: Node, dims: Sequence[object]) -> None:
     for dim in dims:
         if not is_dimension(dim):
             raise TensorError(f"a view has dimensions, such as s.m, got {dim!r}")
+    for dim in dims:
         if dims.count(dim) > 1:
             raise TensorError(f"a view of {source.title} has the dimension {dim} twice: [{listed(dims)}]")
 

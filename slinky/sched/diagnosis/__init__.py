@@ -97,7 +97,7 @@ def diagnose(
     """The findings of a pipeline on these arrays, or arrays of these shapes. Raises `ArgumentError` as a run does."""
     if cache_bytes is not None and (not is_integer(cache_bytes) or cache_bytes < 1):
         raise sl.ArgumentError(f"cache_bytes must be an integer of at least 1, or None, got {cache_bytes!r}")
-    known = Evidence(p, arguments, scalars, threads, cache_bytes or cache_size())
+    known = Evidence(p, arguments, scalars, threads, int(cache_bytes or cache_size()))
     _ = known.estimate  # arguments that a run refuses, this refuses
     found = [finding for rule in RULES for spot in rule(known) for finding in _mended(known, rule, spot)]
     is_complete = not known.trials.gave_up

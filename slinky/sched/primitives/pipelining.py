@@ -175,7 +175,7 @@ def prefetch(p: Pipeline, call: CallCursor, loop: LoopCursor, distance: int = 1)
         p = _stored_outside(p, alloc, loop)
     p = _at_the_front(p, p.forward(call))
     rest = statement_cursor(p._version, p.forward(loop)._loop.body[1].id)
-    p = pipeline_loop(p, loop, [p.forward(call), rest], distance + 1)
+    p = pipeline_loop(p, loop, [p.forward(call), rest], int(distance) + 1)
     return p, (p.forward(call), p.forward(alloc))
 
 

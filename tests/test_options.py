@@ -1,0 +1,318 @@
+"""What makes no sense as an option, a name, a list or a number is refused where it is given, by an error of slinky."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import examples
+import slinky as sl
+
+y, x = sl.variables("y x")
+
+
+def zeros(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.float32)
+
+
+def blur() -> sl.Pipeline:
+    """A pipeline that reads a row above and below its output."""
+    inp, out = sl.BufferExpr("inp", np.float32, 2), sl.BufferExpr("out", np.float32, 2)
+    sl.Func(copied, [inp[sl.interval(y - 1, y + 1), x]], [out[y, x]], name="blur")
+    return sl.build_pipeline([inp], [out])
+
+
+def copied(source: np.ndarray, target: np.ndarray) -> None:
+    target[...] = source[1:-1]
+
+
+# What no option takes -------------------------------------------------------------------------------------------------
+
+
+def identity(array: Any) -> Any:
+    return array + 1
+
+
+@sl.stencil(halo=1)
+def smooth(signal: Any) -> Any:
+    return (signal[:-2] + signal[1:-1] + signal[2:]) / 3
+
+
+def adding() -> sl.Func:
+    a, b = sl.BufferExpr("a", "f4", 1), sl.BufferExpr("b", "f4", 1)
+    return sl.Func(np.negative, [a[x]], [b[x]], name="adding", variants={"fast": lambda a, b: np.negative(a, out=b)})
+
+
+def tensor() -> sl.Tensor:
+    s = sl.dims("m n")
+    return sl.Tensor(np.ones((3, 4))).to(s.m, s.n) * 2
+
+
+def row_sums() -> tuple[Any, Any]:
+    return sl.BufferExpr("a", "f8", 2)[y, :], sl.BufferExpr("b", "f8", 1)[y]
+
+
+def two_rows() -> tuple[sl.BufferExpr, sl.BufferExpr]:
+    return sl.BufferExpr("a", "f4", 1), sl.BufferExpr("b", "f4", 1)
+
+
+def laid(**options: Any) -> sl.Func:
+    """A func of which a variant takes a buffer that lies otherwise in memory."""
+    a, b = sl.BufferExpr("a", "f4", 2), sl.BufferExpr("b", "f4", 2)
+    fast = sl.Variant(np.negative, layouts={a: sl.StorageOrder(**options)})
+    return sl.Func(np.negative, [a[y, x]], [b[y, x]], name="turned", variants={"fast": fast})
+
+
+def fused(**options: Any) -> None:
+    a, b, c = (sl.BufferExpr(name, "f4", 1) for name in "abc")
+    first, second = sl.Func(np.negative, [a[x]], [b[x]], name="first"), sl.Func(np.abs, [b[x]], [c[x]], name="second")
+    sl.fuse(first, second, lambda a, b: None, "both", **options)
+
+
+ENDLESS: list[Any] = []
+"""A list that is in itself."""
+ENDLESS.append(ENDLESS)
+
+OF_ONE: Any = np.array(1)
+"""An array without axes: `Iterable` to Python, and not to be iterated over."""
+
+SEVERAL: Any = np.arange(3)
+"""An array that has no truth value."""
+
+WRONG_OPTIONS: dict[str, tuple[Callable[[], object], type[sl.SlinkyError], str]] = {
+    "donate": (lambda: sl.jit(donate=OF_ONE)(identity), sl.TracingError, "donate= takes parameters of identity"),
+    "donate, several": (lambda: sl.jit(donate=np.ones((2, 2)))(identity), sl.TracingError, "donate= takes"),
+    "fast": (lambda: sl.jit(fast=SEVERAL), sl.TracingError, "fast must be True or False, got array"),
+    "exact": (lambda: sl.jit(exact=y), sl.TracingError, "exact must be True or False, got <y>"),
+    "strict": (lambda: sl.jit(strict="no"), sl.TracingError, "strict must be True or False, got 'no'"),
+    "native": (lambda: sl.jit(native=SEVERAL), sl.TracingError, "native must be True, False or None, got array"),
+    "copy": (lambda: sl.lazy(SEVERAL, copy=SEVERAL), sl.TracingError, "copy must be True, False or None, got array"),
+    "progress": (
+        lambda: blur().run(zeros(5, 4), sl.Buffer(zeros(3, 4), min=(1, 0)), progress=SEVERAL),
+        sl.ArgumentError,
+        "progress must be True or False, got array",
+    ),
+    "rc": (
+        lambda: sl.auto_schedule(blur(), zeros(5, 4), rc=SEVERAL),
+        sl.OperationError,
+        "rc must be True or False, got array",
+    ),
+    "workers": (
+        lambda: sl.auto_schedule(blur(), zeros(5, 4), workers=10**400),
+        sl.OperationError,
+        "workers must be an integer of 63 bits at most, got 1000",
+    ),
+    "max_bytes": (
+        lambda: sl.auto_schedule(blur(), zeros(5, 4), max_bytes=10**400),
+        sl.OperationError,
+        "max_bytes must be an integer of 63 bits at most, got 1000",
+    ),
+    "axis": (lambda: sl.rowwise(axis=OF_ONE)(identity), sl.DeclarationError, "axis must be an axis or a list"),
+    "halo": (lambda: sl.stencil(halo=np.array(1.5))(identity), sl.DeclarationError, "a halo is a number"),
+    "min": (lambda: sl.Buffer(zeros(5, 4), min=OF_ONE), sl.ArgumentError, "needs 2 coordinates"),
+    "dtype": (lambda: sl.probe(identity, (5,), dtype="none"), sl.ArgumentError, "dtype must be a dtype of NumPy"),
+    "seed": (lambda: sl.probe(identity, (5,), seed="none"), sl.ArgumentError, "seed must be an integer"),
+    "rounds": (lambda: sl.probe(identity, (5,), rounds=10**30), sl.ArgumentError, "at most 1,000,000, got 1000"),
+    "alias": (
+        lambda: sl.build_pipeline([], [], alias=SEVERAL),
+        sl.GraphError,
+        "alias must be True or False, got array",
+    ),
+    "compile": (lambda: blur().compile(fast=SEVERAL), sl.ArgumentError, "fast must be True or False, got array"),
+    "tune, progress": (
+        lambda: sl.tune(blur(), (5, 4), progress=SEVERAL),
+        sl.OperationError,
+        "progress must be True or False, got array",
+    ),
+    "tune, budget_s": (lambda: sl.tune(blur(), (5, 4), budget_s=10**400), sl.OperationError, "a number of seconds"),
+    "tune, cache": (
+        lambda: sl.tune(blur(), (5, 4), cache="a\0b"),
+        sl.OperationError,
+        "the name of a file, got 'a\\x00b'",
+    ),
+    "path": (lambda: blur().trace(zeros(5, 4), path=3), sl.ArgumentError, "path must be the name of a file, got 3"),
+    "path, not of text": (lambda: blur().trace(zeros(5, 4), path="\ud800"), sl.ArgumentError, "the name of a file"),
+    "export": (lambda: sl.jit(identity).export(3), sl.ExportError, "an export has the name of a folder, got 3"),
+    "load": (
+        lambda: sl.jit(identity).load("a\0b"),
+        sl.ExportError,
+        "an export has the name of a folder, got 'a\\x00b'",
+    ),
+    "load, long": (lambda: sl.jit(identity).load("x" * 9999), sl.ExportError, "has no export of"),
+    "output": (
+        lambda: sl.elementwise(output=["out"])(identity),
+        sl.DeclarationError,
+        "output is the name of a parameter",
+    ),
+    "arrays": (lambda: sl.elementwise(arrays=3)(identity), sl.DeclarationError, "arrays is a function, such as"),
+    "rate": (
+        lambda: sl.stencil(halo=1, rate=float("inf"))(identity),
+        sl.DeclarationError,
+        "a rate is a positive number",
+    ),
+    "dtype of a kernel": (lambda: sl.elementwise(dtype="\ud800")(identity), sl.DeclarationError, "dtype is a dtype or"),
+    "dtype of an array": (lambda: smooth.result_dtype(3), sl.ArgumentError, "kernel 'smooth': the dtype of an array"),
+    "rank": (
+        lambda: smooth.windows(10**400),
+        sl.ArgumentError,
+        "kernel 'smooth': a rank is an integer, 0 to 64, got 10",
+    ),
+    "shape": (
+        lambda: smooth.result_shape(3),
+        sl.ArgumentError,
+        "kernel 'smooth' takes shapes, such as (480, 640), got 3",
+    ),
+    "a shape without memory": (
+        lambda: sl.probe(identity, (10**30,)),
+        sl.ArgumentError,
+        "there is no array of shape (1000",
+    ),
+    "sizes": (
+        lambda: sl.verify_func(adding(), sizes=3),
+        sl.ArgumentError,
+        "verify_func: sizes must be integers of at least 0",
+    ),
+    "seeds": (
+        lambda: sl.verify_func(adding(), seeds=[ENDLESS]),
+        sl.ArgumentError,
+        "verify_func: seeds must be integers",
+    ),
+    "rtol": (lambda: sl.verify_func(adding(), rtol="much"), sl.ArgumentError, "rtol must be a number of at least 0"),
+    "scalars": (lambda: sl.verify_func(adding(), scalars={"r": "1"}), sl.ArgumentError, "scalars must be a dictionary"),
+    "seeds of a variant": (lambda: sl.verify_variant(adding(), "fast", seeds=[-1]), sl.ArgumentError, "seeds must be"),
+    "variant": (lambda: sl.verify_variant(adding(), SEVERAL), sl.GraphError, "func 'adding' has no variant array"),
+    "scheduled": (lambda: tensor().scheduled(3), sl.TensorError, "is computed by a pipeline made of its own"),
+    "back end of a tensor": (lambda: tensor().numpy(backend=SEVERAL), sl.ArgumentError, "there is no back end array"),
+    "dtype of a tensor": (lambda: tensor().astype("\ud800"), sl.TensorError, "a term needs a dtype of NumPy"),
+    "dims of a tensor": (lambda: tensor().transpose(3), sl.TensorError, "transpose() takes the dimensions"),
+    "pipeline": (lambda: sl.Pipeline(3), sl.OperationError, "a pipeline is made by build_pipeline, or of the program"),
+    "access": (lambda: sl.BufferExpr("a", "f4", 2)[SEVERAL, x], sl.GraphError, "array"),
+    "dtype of a buffer": (lambda: sl.BufferExpr("a", "\ud800", 2), sl.GraphError, "buffer 'a' needs a dtype"),
+    "over": (lambda: sl.reductions.mean(*row_sums(), over=3), sl.GraphError, "has 1 different names, got 3"),
+    "ufunc": (lambda: sl.reductions.reduce([np.add], *row_sums()), sl.GraphError, "reduce() knows add"),
+    "mode": (lambda: sl.copies.pad(*two_rows(), 1, 1, mode=SEVERAL), sl.GraphError, "pad() knows the modes"),
+    "strides": (
+        lambda: laid(order=["y", "x"], strides=3),
+        sl.GraphError,
+        "has a list of strides, such as (None, 4), got 3",
+    ),
+    "order": (lambda: laid(order=[["y"], "x"]), sl.GraphError, "names each of its 2 dimensions once"),
+    "fuse": (lambda: fused(arguments=3), sl.GraphError, "arguments must be a dictionary, values by name, got 3"),
+    "fuse, names": (lambda: fused(arguments={1: 2}), sl.GraphError, "needs a name that is a Python identifier"),
+    "C, inputs": (
+        lambda: sl.c_kernel("", "f", inputs=SEVERAL, outputs={"out": ("f4", 1)}),
+        sl.GraphError,
+        "inputs must be a dictionary",
+    ),
+    "C, parameters": (
+        lambda: sl.c_function(1, outputs={"out": ("f4", 1)}, parameters=3),
+        sl.GraphError,
+        "parameters must be a list of texts",
+    ),
+}
+
+
+@pytest.mark.parametrize("option", WRONG_OPTIONS)
+def test_options_that_are_none(option: str) -> None:
+    use, error, message = WRONG_OPTIONS[option]
+    with pytest.raises(error) as caught:
+        use()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("use", "begin", "end"),
+    [
+        (
+            lambda p: sl.split_loop(p, "blur.x", list(range(10**5))),
+            "split_loop: argument factor: expected an integer or an integer expression, got [0, 1, 2,",
+            "99998, 99999] of type list",
+        ),
+        (lambda p: p.find("z" * 9000), "nothing matches 'zzzz", "in pipeline blur"),
+        (
+            lambda p: sl.jit(donate="x" * 5000)(identity),
+            "donate= takes parameters of identity: array; got 'xxx",
+            "xxx'",
+        ),
+        (lambda p: sl.Buffer(zeros(5, 4), min=list(range(5000))), "an array of rank 2", "4998, 4999]"),
+    ],
+)
+def test_messages_quote_little_of_huge_values(use: Callable[[sl.Pipeline], object], begin: str, end: str) -> None:
+    with pytest.raises(sl.SlinkyError) as caught:
+        use(blur())
+    message = str(caught.value)
+    assert len(message) <= 2000
+    assert message.startswith(begin)
+    assert end in message[-400:]
+    assert message.count("characters left out") == 1
+    assert str(pickle.loads(pickle.dumps(caught.value))) == message
+
+
+def test_what_a_compiler_says_is_said_in_full() -> None:
+    text = "error: " * 1000
+    assert str(sl.CompilationError(text)) == text
+
+
+# Numbers --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("two", [np.uint8(2), np.int64(2)], ids=repr)
+def test_integers_of_numpy_are_integers(two: Any) -> None:
+    p, machine = blur(), sl.Machine()
+    shape = (3000, 300)
+    options: dict[str, Any] = {"machine": machine, "backend": "python"}
+    assert str(p.auto(shape, workers=two, **options)) == str(p.auto(shape, workers=2, **options))
+    assert str(sl.strips(p, 16, two)) == str(sl.strips(p, 16, 2))
+    assert sl.Machine(cores=two, call_seconds=np.float32(0.5)) == sl.Machine(cores=2, call_seconds=0.5)
+    split, loops = sl.split_loop(examples.two_branches(), "join.x", 8, rc=True)
+    split = sl.compute_at(split, "left", loops.outer)
+    assert str(sl.prefetch(split, "left", loops.outer, two)) == str(sl.prefetch(split, "left", loops.outer, 2))
+
+
+WRONG_NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
+    "a time as an integer": (lambda: sl.loop(x, align=np.timedelta64(3)), "begins at a multiple of an integer"),
+    "a time that is none": (lambda: sl.BufferExpr("a", "f4", np.timedelta64("NaT")), "must be an integer, 0 or more"),
+    "threads": (lambda: blur().run(zeros(5, 4), threads=np.timedelta64(3)), "threads must be an integer"),
+    "parts of cores": (lambda: sl.Machine(cores=1.5), "Machine: cores must be an integer above 0"),
+    "very many cores": (lambda: sl.Machine(cores=10**400), "cores must be an integer above 0, of 63 bits at most"),
+    "no float": (lambda: sl.Machine(near_bytes=10**400), "near_bytes must be a number above 0, got 1000"),
+    "next to nothing": (lambda: sl.Machine(call_seconds=1e-320), "must be a number from 1e-30 to 1e+30, got 1e-320"),
+    "far too much": (lambda: sl.Machine(near_bandwidth=1e300), "must be a number from 1e-30 to 1e+30, got 1e+300"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_NUMBERS)
+def test_numbers_that_are_none(what: str) -> None:
+    use, message = WRONG_NUMBERS[what]
+    with pytest.raises(sl.SlinkyError) as caught:
+        use()
+    assert message in str(caught.value)
+
+
+# Lists ----------------------------------------------------------------------------------------------------------------
+
+LISTS: dict[str, Callable[[Any], object]] = {
+    "min": lambda given: sl.Buffer(zeros(2, 2), min=given),
+    "dims": lambda given: sl.BufferExpr("a", "f4", 2).extended("reflect", dims=given),
+    "shape of a ring": lambda given: sl.Ring(given if given != [1, 0] else [1, 1], "f4"),
+    "amounts": lambda given: sl.copies.pad(*two_planes(), given, 1),
+    "shape": lambda given: sl.copies.reshape(*two_planes(), given),
+    "axes": lambda given: sl.copies.transpose(*two_planes(), axes=given),
+    "order": lambda given: laid(order=given),
+}
+
+
+@pytest.mark.parametrize("what", LISTS)
+@pytest.mark.parametrize("given", [{0, 1}, {0: 3, 1: 4}, b"\0\1", bytearray(b"\0\1")], ids=repr)
+def test_what_has_no_order_is_no_list(what: str, given: Any) -> None:
+    with pytest.raises((sl.GraphError, sl.ArgumentError)):
+        LISTS[what](given)
+    LISTS[what]([1, 0])  # a list is
+
+
+def two_planes() -> tuple[sl.BufferExpr, sl.BufferExpr]:
+    return sl.BufferExpr("a", "f4", 2), sl.BufferExpr("b", "f4", 2)
