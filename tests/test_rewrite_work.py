@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from judge_hook import resting
 
+import examples
 import slinky as sl
 from slinky.cursors.editing import Edit, Gap
 from slinky.ir.copies import with_box, with_fresh_identities, with_interval, with_range
@@ -398,3 +399,20 @@ def test_what_a_product_of_lengths_costs_does_not_grow_with_the_power_of_their_n
         (short, less), (long, more) = _counted(sl.simplify, few), _counted(sl.simplify, many)
     assert more < 3 * less
     assert len(str(long)) < 4 * len(str(short))
+
+
+def test_more_iterations_under_way_than_can_be_looked_at_are_refused_at_once() -> None:
+    """How many are looked at goes by the patience of a rewrite, so what is beyond it needs no look at any."""
+    p = examples.two_branches()
+    counts = []
+    for distance in (10**4, 10**400):
+        with pytest.raises(sl.SchedulingError, match="stage 1 of loop x, iterations ahead"):
+            sl.double_buffer(p, "left", "join", "x", 8, distance)
+        counts.append(_counted(_refused, p, distance)[1])
+    _, few = _counted(sl.double_buffer, p, "left", "join", "x", 8, 2)
+    assert max(counts) < 3 * few
+
+
+def _refused(p: sl.Pipeline, distance: int) -> None:
+    with pytest.raises(sl.SchedulingError):
+        sl.double_buffer(p, "left", "join", "x", 8, distance)

@@ -166,11 +166,17 @@ _COEFFICIENTS_PER_OVERLAP = 2_000
 
 def _are_apart(overlap: Overlap, loop: For) -> bool:
     """Whether two uses are shown to touch no place in common: not where the patience of the rewrite is used up."""
-    patience = current_patience()
-    if patience.is_used_up(0):
+    if _is_too_much(overlap, loop):
         return False
-    patience.spend(_COEFFICIENTS_PER_OVERLAP)
+    current_patience().spend(_COEFFICIENTS_PER_OVERLAP)
     return any(_are_apart_along(overlap, loop, d, fold) for d, fold in enumerate(_folds(overlap)))
+
+
+def _is_too_much(overlap: Overlap, loop: For) -> bool:
+    """Whether the patience of the rewrite is used up, or will be by the same uses yet more iterations apart."""
+    assert isinstance(loop.mode, Pipelined)
+    left = loop.mode.depth - 1 - overlap.distance
+    return current_patience().is_used_up(left * _COEFFICIENTS_PER_OVERLAP)
 
 
 def _folds(overlap: Overlap) -> tuple[Expr | None, ...]:
@@ -206,7 +212,7 @@ def folds_needed(version: Version, loop: For) -> dict[int, tuple[int, list[Expr]
     ranges: dict[Expr, Interval] = {loop.variable: loop.range}
     for overlap in overlaps(version, loop):
         alloc, is_harmless = overlap.behind.alloc, _are_apart(overlap, loop)
-        if current_patience().is_used_up(0):
+        if _is_too_much(overlap, loop):
             break  # nor will it be shown that the stages may overlap
         if alloc is None or is_harmless:
             continue
@@ -229,7 +235,8 @@ def _refusal(version: Version, loop: For, overlap: Overlap) -> SchedulingError:
     ahead, behind, buffer = overlap.ahead, overlap.behind, overlap.ahead.buffer
     stage = f"stage {ahead.stage + 1} of loop {loop.variable}, iterations ahead,"
     still = f"stage {behind.stage + 1} still {_VERBS[behind.writes]} of {buffer}"
-    found = functools.cache(lambda: overtaken(version.program, buffer, loop.id))
+    is_too_much = _is_too_much(overlap, loop)  # then folds are as they were, which says nothing of larger ones
+    found = functools.cache(lambda: None if is_too_much else overtaken(version.program, buffer, loop.id))
 
     def reason() -> str:
         if found():
