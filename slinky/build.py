@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from slinky.cursors.cursors import AllocCursor, CallCursor
 from slinky.cursors.lineages import origin
 from slinky.cursors.versions import Version
-from slinky.errors import GraphError, UnusedInputWarning
+from slinky.errors import GraphError, UnusedInputWarning, cited
 from slinky.graph.annotations import is_annotated
 from slinky.graph.buffers import BufferExpr
 from slinky.graph.built import Built
@@ -56,9 +56,9 @@ def build_pipeline(
     determines. Raises `AnnotationError` for an annotation that is refused.
     """
     if not is_one_of(schedule, SCHEDULES):
-        raise GraphError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
+        raise GraphError(f"schedule must be one of {', '.join(SCHEDULES)}, got {cited(schedule)}")
     if not is_flag(alias):
-        raise GraphError(f"alias must be True or False, got {alias!r}")
+        raise GraphError(f"alias must be True or False, got {cited(alias)}")
     with collector_paused():
         graph = collect(inputs, outputs)
         conditions: object = require

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.axes import chosen_dimensions, listed_dimensions
 from slinky.graph.boundaries import NUMPY_RULES, RULES, fill_value
 from slinky.graph.buffers import Access, BufferExpr, valid_name
@@ -84,7 +84,7 @@ def copy(
     """
     for access in (source, target):
         if not isinstance(access, Access):
-            raise GraphError(f"copy() takes accesses, such as a[y - 1, x] and b[y, x], got {access!r}")
+            raise GraphError(f"copy() takes accesses, such as a[y - 1, x] and b[y, x], got {cited(access)}")
     buffer = source.buffer
     unlimited, domain = (None,) * buffer.rank, tuple(buffer.dim(d).domain for d in range(buffer.rank))
     edges: tuple[Interval | None, ...] = unlimited if outside is None else domain
@@ -130,7 +130,7 @@ min(a.dim(0).domain_max, max(a.dim(0).domain_min, x - 2))])>
     _same_rank("pad", source, target)
     lows, highs = (_amounts(given, source.rank, what) for given, what in ((before, "before"), (after, "after")))
     if not is_one_of(mode, NUMPY_RULES):
-        raise GraphError(f"pad() knows the modes {', '.join(map(repr, NUMPY_RULES))} of np.pad, got {mode!r}")
+        raise GraphError(f"pad() knows the modes {', '.join(map(repr, NUMPY_RULES))} of np.pad, got {cited(mode)}")
     rule = NUMPY_RULES[mode]
     dims = _dims(target)
     domain = [source.dim(d).domain for d in range(source.rank)]
@@ -377,7 +377,7 @@ def _func(
 ) -> Func:
     """The func of a copy. The target has these domains then, by dimension, by default where elements are `given`."""
     if implementation is not None and not callable(implementation):
-        raise GraphError(f"the implementation of a copy must be callable, got {implementation!r}")
+        raise GraphError(f"the implementation of a copy must be callable, got {cited(implementation)}")
     func = CopyFunc(
         sources,
         target,
@@ -421,7 +421,7 @@ def _access(target: BufferExpr, dims: Iterable[Expr]) -> Access:
 def _check_buffers(what: str, *given: object) -> None:
     for buffer in given:
         if not isinstance(buffer, BufferExpr):
-            raise GraphError(f"{what}() takes buffers, sl.BufferExpr, got {buffer!r}")
+            raise GraphError(f"{what}() takes buffers, sl.BufferExpr, got {cited(buffer)}")
 
 
 def _same_rank(what: str, source: BufferExpr, target: BufferExpr) -> None:
@@ -434,7 +434,7 @@ def _same_rank(what: str, source: BufferExpr, target: BufferExpr) -> None:
 
 def _buffers(what: str, given: object) -> list[BufferExpr]:
     if isinstance(given, BufferExpr) or not is_listed(given) or not (found := list(given)):
-        raise GraphError(f"{what}() takes a list of buffers, one or more, got {given!r}")
+        raise GraphError(f"{what}() takes a list of buffers, one or more, got {cited(given)}")
     _check_buffers(what, *found)
     return found
 
@@ -461,10 +461,10 @@ def _axes_of(what: str, rank: int) -> str:
 def _amounts(given: object, count: int, what: str) -> list[Expr]:
     """One amount for each dimension."""
     if is_iterable(given) and not is_listed(given):
-        raise GraphError(f"{what} is one amount, or a list of one for each of {count} dimensions, got {given!r}")
+        raise GraphError(f"{what} is one amount, or a list of one for each of {count} dimensions, got {cited(given)}")
     amounts = list(given) if is_listed(given) else list(itertools.repeat(given, count))
     if len(amounts) != count:
-        raise GraphError(f"{what} is one amount, or one for each of {count} dimensions, got {given!r}")
+        raise GraphError(f"{what} is one amount, or one for each of {count} dimensions, got {cited(given)}")
     try:
         return [as_expr(amount) for amount in amounts]
     except TypeError as error:

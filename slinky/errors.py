@@ -11,6 +11,17 @@ from textwrap import indent
 from typing import Protocol
 
 
+def cited(value: object) -> str:
+    """What a user gave, as a message cites it: by its `repr`, or, where it has none, by its class.
+
+    So lists in thousands of lists and integers of thousands of digits, which Python does not write, have messages, too.
+    """
+    try:
+        return repr(value)
+    except Exception:
+        return object.__repr__(value)
+
+
 class SlinkyError(Exception):
     """The root of all slinky errors. What it says quotes no more of a huge value than its beginning and its end."""
 

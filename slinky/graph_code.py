@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 
 from slinky.cursors.writing import Code, expression_code, is_named, quoted, written
-from slinky.errors import OperationError
+from slinky.errors import OperationError, cited
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.built import Built
 from slinky.graph.collecting import Graph
@@ -63,7 +63,7 @@ class _Writer:
 
     def __init__(self, built: Built, callbacks: Mapping[str, Callable[..., Any]] | None) -> None:
         if callbacks is not None and not isinstance(callbacks, Mapping):
-            raise OperationError(f"to_graph_code: callbacks must be a dictionary, by name, got {callbacks!r}")
+            raise OperationError(f"to_graph_code: callbacks must be a dictionary, by name, got {cited(callbacks)}")
         self.built = built
         self.given = dict(callbacks or {})
         self.modules: set[str] = set()

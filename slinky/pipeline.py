@@ -18,7 +18,7 @@ from slinky.cursors.lineages import Lineage, origin
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, the_match
 from slinky.cursors.versions import Version
-from slinky.errors import ArgumentError, InvalidCursorError, OperationError
+from slinky.errors import ArgumentError, InvalidCursorError, OperationError, cited
 from slinky.graph.nested import PipelineFunc
 from slinky.ir.equality import say_the_same
 from slinky.ir.given import is_flag
@@ -59,7 +59,9 @@ class Pipeline:
 
     def __init__(self, program: Program | Version) -> None:
         if not isinstance(cast(object, program), (Program, Version)):
-            raise OperationError(f"a pipeline is made by build_pipeline, or of the program of another, got {program!r}")
+            raise OperationError(
+                f"a pipeline is made by build_pipeline, or of the program of another, got {cited(program)}"
+            )
         version = program if isinstance(program, Version) else Version(program, origin())
         put = object.__setattr__
         put(self, "_completion", None)
@@ -209,7 +211,7 @@ class Pipeline:
 
         require_backend(backend)
         if not is_flag(fast):
-            raise ArgumentError(f"fast must be True or False, got {fast!r}")
+            raise ArgumentError(f"fast must be True or False, got {cited(fast)}")
         if fast:
             backend = fast_backend(backend)
         plan = self._prepared(backend)
@@ -346,7 +348,7 @@ class Pipeline:
         to a pipeline that this one was not made from.
         """
         if not isinstance(cursor, Cursor):
-            raise InvalidCursorError(f"forward() expects a cursor, got {cursor!r}")
+            raise InvalidCursorError(f"forward() expects a cursor, got {cited(cursor)}")
         return cursor.forward_to(self._version)
 
     def same(self, a: Cursor, b: Cursor) -> bool:
@@ -372,7 +374,7 @@ class Pipeline:
         are the same if they have the same bits.
         """
         if not isinstance(other, Pipeline):
-            raise ArgumentError(f"same_program() expects a pipeline, got {other!r}")
+            raise ArgumentError(f"same_program() expects a pipeline, got {cited(other)}")
         return say_the_same(self._program, other._program)
 
     def to_json(self, callbacks: Mapping[str, Callable[..., Any]] | None = None) -> str:

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.graph.reductions import Reduction
@@ -81,7 +81,7 @@ def reduce(
     the logical ones that is not bool, or dtypes that the ufunc does not take.
     """
     if not isinstance(cast(object, ufunc), np.ufunc) or ufunc not in _REDUCED:
-        raise GraphError(f"reduce() knows {', '.join(_REDUCED.values())}, got {ufunc!r}")
+        raise GraphError(f"reduce() knows {', '.join(_REDUCED.values())}, got {cited(ufunc)}")
     axes = _reduced_axes(_REDUCED[ufunc], source, target)
     dtype = target.buffer.dtype
     if source.buffer.dtype != dtype and ufunc in (np.maximum, np.minimum):
@@ -208,7 +208,7 @@ def var(source: Access, target: Access, *, ddof: int = 0, name: str | None = "va
     dtype = _float_target("var", target)
     _require_told("var", np.add, dtype)
     if not is_integer(ddof):
-        raise GraphError(f"var(): ddof must be an integer, got {ddof!r}")
+        raise GraphError(f"var(): ddof must be an integer, got {cited(ddof)}")
 
     stages = kept(Variance, axes, dtype, int(ddof))
     return Func(
@@ -380,7 +380,7 @@ def _reduced_axes(what: str, source: Access, target: Access) -> tuple[int, ...]:
     """The axes of a source that a target has not. Raises `GraphError` where the others are not those of the target."""
     for access in (source, target):
         if not isinstance(access, Access):
-            raise GraphError(f"{what}() takes accesses, such as a[y, :] and s[y], got {access!r}")
+            raise GraphError(f"{what}() takes accesses, such as a[y, :] and s[y], got {cited(access)}")
     wanted = [i.min for i in target.box if i is not None]
     for e in box_symbols([i for i in source.box if i is not None]):
         if isinstance(e, Variable) and not isinstance(e, Scalar) and e not in wanted:
@@ -410,7 +410,7 @@ def _over(source: Access, axes: Sequence[int], given: Sequence[str] | None = Non
     if given is not None:
         own = list(given) if is_listed(given) else []
         if len(own) != len(axes) or not all(isinstance(name, str) for name in own) or len(set(own)) != len(axes):
-            raise GraphError(f"what {source} reduces has {len(axes)} different names, got {given!r}")
+            raise GraphError(f"what {source} reduces has {len(axes)} different names, got {cited(given)}")
         return dict(zip(own, axes, strict=True))
     rank = source.buffer.rank
     names = ("z", "y", "x")[-rank:] if rank <= 3 else tuple(f"d{d}" for d in range(rank))
@@ -444,7 +444,7 @@ def _matrices(what: str, a: Access, b: Access, target: Access) -> None:
     """Raise `GraphError` unless these are `a[i, :]`, `b[:, j]` and `c[i, j]` of one dtype."""
     for access in (a, b, target):
         if not isinstance(access, Access):
-            raise GraphError(f"{what}() takes accesses, such as a[i, :], b[:, j] and c[i, j], got {access!r}")
+            raise GraphError(f"{what}() takes accesses, such as a[i, :], b[:, j] and c[i, j], got {cited(access)}")
     is_product = (
         len(a.box) == len(b.box) == len(target.box) == 2
         and None not in (a.box[0], b.box[1], *target.box)

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from slinky.build import build_pipeline
-from slinky.errors import ArgumentError, CheckFailedError, DeclarationError, GraphError
+from slinky.errors import ArgumentError, CheckFailedError, DeclarationError, GraphError, cited
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.built import Built
 from slinky.graph.collecting import Graph
@@ -56,11 +56,11 @@ def verify_variant(
     cannot be run on these sizes. What callbacks raise passes through.
     """
     if not isinstance(func, Func):
-        raise GraphError(f"verify_variant takes a Func, got {func!r}")
+        raise GraphError(f"verify_variant takes a Func, got {cited(func)}")
     variant = next((each for each in func.variants if is_one_of(name, [each.name])), None)
     if variant is None:
         names = ", ".join(variant.name for variant in func.variants) or "none"
-        raise GraphError(f"func {func.name!r} has no variant {name!r}; it declares {names}")
+        raise GraphError(f"func {func.name!r} has no variant {cited(name)}; it declares {names}")
     p, q = alone(func), alone(func, variant)
     extents, seeds = checked_options("verify_variant", sizes, seeds, {"rtol": rtol}, scalars)
     refused: CheckFailedError | None = None
@@ -89,15 +89,15 @@ def checked_options(
     for what, given in (("sizes", sizes), ("seeds", seeds)):
         each = list(given) if is_iterable(given) and not isinstance(given, str) else [None]
         if not all(is_integer(n) and 0 <= cast(int, n) < 1 << 63 for n in each):
-            raise ArgumentError(f"{who}: {what} must be integers of at least 0, such as [5, 8], got {given!r}")
+            raise ArgumentError(f"{who}: {what} must be integers of at least 0, such as [5, 8], got {cited(given)}")
         found.append([int(cast(int, n)) for n in each])
     for what, tolerance in tolerances.items():
         if (number := as_float(tolerance)) is None or not number >= 0:
-            raise ArgumentError(f"{who}: {what} must be a number of at least 0, got {tolerance!r}")
+            raise ArgumentError(f"{who}: {what} must be a number of at least 0, got {cited(tolerance)}")
     of = {} if scalars is None else scalars
     is_named = isinstance(of, Mapping) and all(isinstance(name, str) for name in of)
     if not is_named or any(as_float(number) is None for number in cast("Mapping[str, object]", of).values()):
-        raise ArgumentError(f"{who}: scalars must be a dictionary, numbers by name, got {scalars!r}")
+        raise ArgumentError(f"{who}: scalars must be a dictionary, numbers by name, got {cited(scalars)}")
     return found[0], found[1]
 
 

@@ -316,3 +316,56 @@ def test_what_has_no_order_is_no_list(what: str, given: Any) -> None:
 
 def two_planes() -> tuple[sl.BufferExpr, sl.BufferExpr]:
     return sl.BufferExpr("a", "f4", 2), sl.BufferExpr("b", "f4", 2)
+
+
+# Values that cannot be written ----------------------------------------------------------------------------------------
+
+DEEP: Any = []
+for _ in range(100_000):
+    DEEP = [DEEP]
+
+
+class Unwritten:
+    """What raises an error where it is written."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no words for it")
+
+
+QUOTING: dict[str, Callable[[Any], object]] = {
+    "name": lambda given: sl.BufferExpr(given, "f4", 1),
+    "dtype": lambda given: sl.BufferExpr("a", given, 1),
+    "rank": lambda given: sl.BufferExpr("a", "f4", given),
+    "variables": lambda given: sl.variables(given),
+    "origin": lambda given: sl.Buffer(zeros(2, 2), min=given),
+    "access": lambda given: sl.BufferExpr("a", "f4", 1)[[given]],  # type: ignore[index]
+    "whole": lambda given: sl.Func(copied, [], [sl.BufferExpr("a", "f4", 1)[x]], whole=[given]),
+    "fused": lambda given: fused(arguments={"k": 1}, pass_buffers=given),
+    "array": lambda given: blur()(given),
+    "back end": lambda given: blur().compile(backend=given),
+    "checked": lambda given: blur().run(zeros(5, 4), checked=given),
+    "factor": lambda given: sl.split_loop(blur(), "blur.y", [given]),  # type: ignore[arg-type]
+    "pattern": lambda given: blur().find(given),
+    "workers": lambda given: blur().auto((5, 4), workers=given),
+    "boundary": lambda given: sl.stencil(halo=1, boundary=[given])(identity),
+    "axes": lambda given: sl.stencil(halo=1, axes=[given, given])(identity),
+    "dims": lambda given: tensor().transpose(given),
+    "sum": lambda given: tensor().sum(given),
+    "donate": lambda given: sl.jit(donate=given)(identity),
+    "kernel in C": lambda given: sl.c_kernel("", given, outputs={}),
+}
+
+
+@pytest.mark.parametrize("what", QUOTING)
+@pytest.mark.parametrize("given", [DEEP, 10**5000, Unwritten()], ids=["deep", "long", "unwritten"])
+def test_messages_speak_of_what_cannot_be_written(what: str, given: Any) -> None:
+    with pytest.raises((sl.SlinkyError, TypeError)) as caught:
+        QUOTING[what](given)
+    assert len(str(caught.value)) <= 2000
+
+
+def test_integers_of_expressions_can_be_written() -> None:
+    assert str(x + 10**400) == f"x + {10**400}"
+    for make in (lambda: x * 10**5000, lambda: sl.interval(0, 10**5000), lambda: sl.maximum(x, -(10**5000))):
+        with pytest.raises(sl.ExpressionError, match="takes integers of at most 4096 bits, got one of 16610 bits"):
+            make()

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any, SupportsIndex, TypeAlias, TypeVar, cast
 
-from slinky.errors import InvalidCursorError, OperationError
+from slinky.errors import InvalidCursorError, OperationError, cited
 from slinky.ir.effects import of_buffer, reads, writes
 from slinky.ir.printer import expression_text, interval_in
 from slinky.ir.statements import Call, Program
@@ -88,7 +88,7 @@ def text_in(program: Program, value: object) -> str:
             return f"[{', '.join(text_in(program, each) for each in value)}]"
         case int() | None:
             return str(value)
-    raise OperationError(f"text() expects an expression, a condition, an interval or a box, got {value!r}")
+    raise OperationError(f"text() expects an expression, a condition, an interval or a box, got {cited(value)}")
 
 
 def regions_in(call: Call, buffer: str) -> list[Box]:
@@ -97,7 +97,7 @@ def regions_in(call: Call, buffer: str) -> list[Box]:
     Raises `InvalidCursorError` if it does not touch the buffer.
     """
     if not isinstance(buffer, str):
-        raise InvalidCursorError(f"a buffer is given by its name, got {buffer!r}")
+        raise InvalidCursorError(f"a buffer is given by its name, got {cited(buffer)}")
     effects = (*writes(call, call.box), *reads(call, call.box))
     found = [effect.box for effect in of_buffer(effects, buffer)]
     if not found:
@@ -136,8 +136,8 @@ def integer(value: object, what: str) -> int:
     if type(value) is int:  # to ask for the protocol takes a hundred times as long
         return value
     if not isinstance(value, SupportsIndex):
-        raise OperationError(f"{what} must be an integer, got {value!r}")
+        raise OperationError(f"{what} must be an integer, got {cited(value)}")
     try:
         return operator.index(value)
     except TypeError:  # an array has the protocol, too
-        raise OperationError(f"{what} must be an integer, got {value!r}") from None
+        raise OperationError(f"{what} must be an integer, got {cited(value)}") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.cursors import BlockCursor, DimCursor, ExprCursor, GapCursor, StatementCursor
 from slinky.cursors.parameters import ArgCursor
-from slinky.errors import OperationError, RewritingError
+from slinky.errors import OperationError, RewritingError, cited
 
 
 def lies_in(outer: StatementCursor | BlockCursor, other: object) -> bool:
@@ -18,7 +18,7 @@ def lies_in(outer: StatementCursor | BlockCursor, other: object) -> bool:
     `OperationError` if the other is no place.
     """
     if not isinstance(other, Cursor):
-        raise OperationError(f"is_ancestor_of() expects a cursor, got {other!r}")
+        raise OperationError(f"is_ancestor_of() expects a cursor, got {cited(other)}")
     if isinstance(other, InvalidCursor):
         return False
     try:

@@ -27,7 +27,7 @@ from slinky.cursors.answers import (
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.kinds import roles
 from slinky.cursors.versions import ROOT, Version, require_version
-from slinky.errors import InvalidCursorError
+from slinky.errors import InvalidCursorError, cited
 from slinky.ir.blocks import blocks_of_dims
 from slinky.ir.effects import read_by, written_by
 from slinky.ir.families import names_of_variants
@@ -128,7 +128,7 @@ class StatementCursor(Cursor):
         statement has none.
         """
         if not isinstance(role, str):
-            raise InvalidCursorError(f"a role is a text such as 'min' or 'y.max', got {role!r}")
+            raise InvalidCursorError(f"a role is a text such as 'min' or 'y.max', got {cited(role)}")
         return next((e for e in self.expressions() if e.role() == role), InvalidCursor())
 
     def is_ancestor_of(self, other: Cursor) -> bool:

@@ -25,7 +25,7 @@ from slinky.cursors.base import Cursor
 from slinky.cursors.cursors import BlockCursor, DimCursor, GapCursor, StatementCursor, statement_cursor
 from slinky.cursors.kinds import KEYWORDS, Key, name_of
 from slinky.cursors.versions import Version
-from slinky.errors import PatternError
+from slinky.errors import PatternError, cited
 from slinky.ir.effects import read_by, written_by
 from slinky.ir.identifiers import as_python_reads
 from slinky.ir.statements import Alloc, Call, For, Pass, Statement, walk
@@ -98,7 +98,7 @@ def find(
 def _understood(pattern: str) -> dict[str, str | None]:
     """The parts of a pattern of one place."""
     if not isinstance(pattern, str):
-        raise PatternError(f"a pattern is a text such as 'for y', got {pattern!r}")
+        raise PatternError(f"a pattern is a text such as 'for y', got {cited(pattern)}")
     match = _SYNTAX.fullmatch(as_python_reads(pattern))
     if match is None:
         raise PatternError(

@@ -14,7 +14,7 @@ import attrs
 
 from slinky.cursors.kinds import BLOCKED, GUESTS, ORDERED, PIPELINED, RARE, Key, Names, names_in, with_changes
 from slinky.cursors.lineages import UNPICKLED, Lineage, origin
-from slinky.errors import InvalidCursorError, ProgramError
+from slinky.errors import InvalidCursorError, ProgramError, cited
 from slinky.ir.copies import with_fresh_identities
 from slinky.ir.regions import global_boxes
 from slinky.ir.scopes import facts_inside, leading_checks
@@ -482,7 +482,8 @@ def require_version(given: object) -> Version:
     if isinstance(given, Version):
         return given
     raise InvalidCursorError(
-        f"forward_to() expects a version of a program, got {given!r}; of a pipeline, write pipeline.forward(cursor)"
+        f"forward_to() expects a version of a program, got {cited(given)}; "
+        "of a pipeline, write pipeline.forward(cursor)"
     )
 
 

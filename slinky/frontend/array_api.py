@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from slinky.errors import ArgumentError
+from slinky.errors import ArgumentError, cited
 from slinky.frontend.arrays import LazyArray, is_traceable, lazy
 
 __array_api_version__ = "2024.12"
@@ -132,7 +132,7 @@ def namespace_of(array: LazyArray, api_version: str | None) -> Any:
     """
     known = ("2021.12", "2022.12", "2023.12", __array_api_version__)
     if api_version is not None and api_version not in known:
-        raise ArgumentError(f"__array_namespace__: api_version is one of {', '.join(known)}; got {api_version!r}")
+        raise ArgumentError(f"__array_namespace__: api_version is one of {', '.join(known)}; got {cited(api_version)}")
     if array._trace.is_free:
         import slinky.frontend.array_api as own
 

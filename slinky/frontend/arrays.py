@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from slinky.errors import TracingError
+from slinky.errors import TracingError, cited
 from slinky.frontend.indexed import IndexedArray
 from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, exactly, numbers, whole_view
 from slinky.frontend.operations import Assembled, Part
@@ -235,7 +235,9 @@ class LazyArray:
     def to_device(self, device: str, /, *, stream: Any = None) -> LazyArray:
         """The array itself: there is one device."""
         if device != "cpu" or stream is not None:
-            raise ValueError(f"a lazy array is on the device 'cpu', without streams; got {device!r}, stream={stream!r}")
+            raise ValueError(
+                f"a lazy array is on the device 'cpu', without streams; got {cited(device)}, stream={stream!r}"
+            )
         return self
 
     def __dlpack__(
@@ -615,7 +617,7 @@ def lazy(array: Any, *, name: str = "array", copy: bool | None = None) -> LazyAr
     that is none of these.
     """
     if copy is not None and not is_flag(copy):
-        raise TracingError(f"lazy(): copy must be True, False or None, got {copy!r}")
+        raise TracingError(f"lazy(): copy must be True, False or None, got {cited(copy)}")
     if isinstance(array, LazyArray):
         return array
     if is_masked(array):

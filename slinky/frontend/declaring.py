@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast, overload
 
 import numpy as np
 
-from slinky.errors import DeclarationError, GraphError
+from slinky.errors import DeclarationError, GraphError, cited
 from slinky.frontend.kernels import Array, DtypeRule, Kernel, Pair
 from slinky.frontend.windows import Size
 from slinky.graph.boundaries import RULES
@@ -211,17 +211,21 @@ def _callable(function: Any, what: str) -> Callable[..., Any]:
     if isinstance(function, np.ufunc) and function.nout != 1:
         raise DeclarationError(f"{what}: the ufunc {function.__name__} has {function.nout} results, a kernel has one")
     if not callable(function):
-        raise DeclarationError(f"{what} needs a function, got {function!r}")
+        raise DeclarationError(f"{what} needs a function, got {cited(function)}")
     return function if not isinstance(function, Kernel) else function.function
 
 
 def _halo(given: Any, what: str) -> Pair | tuple[Pair, ...]:
-    says = f"{what}: a halo is a number, or for each axis a number or a pair, such as ((1, 1), (2, 2)), got {given!r}"
+    says = (
+        f"{what}: a halo is a number, or for each axis a number or a pair, such as ((1, 1), (2, 2)), got {cited(given)}"
+    )
 
     def pair(each: Any) -> Pair:
         found = (each, each) if is_integer(each) else tuple(each) if is_iterable(each) else ()
         _require(len(found) == 2 and all(map(is_integer, found)), says)
-        _require(min(found) >= 0, f"{what}: a halo is how many elements are read on a side, 0 or more, got {given!r}")
+        _require(
+            min(found) >= 0, f"{what}: a halo is how many elements are read on a side, 0 or more, got {cited(given)}"
+        )
         return int(found[0]), int(found[1])
 
     if is_integer(given):
@@ -238,7 +242,7 @@ def _rate(given: Any, what: str) -> Fraction | tuple[Fraction, ...]:
             found = Fraction(each)
         except (TypeError, ValueError, ArithmeticError):
             found = Fraction(0)
-        _require(found > 0, f"{what}: a rate is a positive number, such as 2 or Fraction(1, 2), got {given!r}")
+        _require(found > 0, f"{what}: a rate is a positive number, such as 2 or Fraction(1, 2), got {cited(given)}")
         return found
 
     if is_iterable(given) and not isinstance(given, str):
@@ -249,11 +253,11 @@ def _rate(given: Any, what: str) -> Fraction | tuple[Fraction, ...]:
 def _boundary(given: Any, what: str) -> str | tuple[str | None, ...] | None:
     each = (given,) if given is None or isinstance(given, str) else given
     known = ", ".join(map(repr, RULES))
-    _require(is_iterable(each), f"{what}: a boundary is one of {known}, or one for each axis, got {given!r}")
+    _require(is_iterable(each), f"{what}: a boundary is one of {known}, or one for each axis, got {cited(given)}")
     found = tuple(each)
     for rule in found:
         fits = rule is None or (isinstance(rule, str) and rule in RULES)
-        _require(fits, f"{what}: there is no boundary {rule!r}; there are {known}")
+        _require(fits, f"{what}: there is no boundary {cited(rule)}; there are {known}")
     return found[0] if given is None or isinstance(given, str) else found
 
 
@@ -263,16 +267,16 @@ def _dtype(given: Any, what: str) -> Any:
     try:
         return as_dtype(given)
     except TypeError:
-        raise DeclarationError(f"{what}: dtype is a dtype or a function of dtypes, got {given!r}") from None
+        raise DeclarationError(f"{what}: dtype is a dtype or a function of dtypes, got {cited(given)}") from None
 
 
 def _output(given: Any, what: str) -> str | None:
-    _require(given is None or isinstance(given, str), f"{what}: output is the name of a parameter, got {given!r}")
+    _require(given is None or isinstance(given, str), f"{what}: output is the name of a parameter, got {cited(given)}")
     return cast("str | None", given)
 
 
 def _arrays(given: Any, what: str) -> Callable[[Array], Any] | None:
-    says = f"{what}: arrays is a function, such as torch.from_dlpack, got {given!r}"
+    says = f"{what}: arrays is a function, such as torch.from_dlpack, got {cited(given)}"
     _require(given is None or callable(given), says)
     return cast("Callable[[Array], Any] | None", given)
 
@@ -291,7 +295,7 @@ def _check_axes(kernel: Kernel, what: str) -> None:
         told = ", ".join(f"{name} for {count}" for name, count in given.items())
         raise DeclarationError(f"{what} is declared for different numbers of axes: {told}")
     for name, chosen in (("axes", axes or ()), ("whole", kernel.whole)):
-        _require(len(set(chosen)) == len(chosen), f"{what}: {name} has an axis twice: {chosen}")
+        _require(len(set(chosen)) == len(chosen), f"{what}: {name} has an axis twice: {cited(chosen)}")
     both = set(axes or ()) & set(kernel.whole)
     _require(not both, f"{what}: axis {min(both, default=0)} has a halo and is whole")
 
@@ -304,7 +308,7 @@ def _require(condition: bool, message: str) -> None:
 def _integers(given: object, what: str) -> tuple[int, ...]:
     each = (given,) if is_integer(given) else given
     if isinstance(each, str) or not is_iterable(each):
-        raise DeclarationError(f"{what} an axis or a list of axes, such as (0, 1), got {given!r}")
+        raise DeclarationError(f"{what} an axis or a list of axes, such as (0, 1), got {cited(given)}")
     found = tuple(each)
-    _require(all(map(is_integer, found)), f"{what} an axis or a list of axes, such as (0, 1), got {given!r}")
+    _require(all(map(is_integer, found)), f"{what} an axis or a list of axes, such as (0, 1), got {cited(given)}")
     return tuple(int(i) for i in found)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, overload
 
-from slinky.errors import TracingError
+from slinky.errors import TracingError, cited
 from slinky.frontend.donating import names_given_away
 from slinky.frontend.jitting import Jit
 from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
@@ -90,14 +90,14 @@ def jit(
 
     for what, flag in (("strict", strict), ("fast", fast), ("exact", exact)):
         if not is_flag(flag):
-            raise TracingError(f"{what} must be True or False, got {flag!r}")
+            raise TracingError(f"{what} must be True or False, got {cited(flag)}")
     if native is not None and not is_flag(native):
-        raise TracingError(f"native must be True, False or None, got {native!r}")
+        raise TracingError(f"native must be True, False or None, got {cited(native)}")
     if fast and (exact or not native):
         raise TracingError("fast=True says how C may round: it goes with native=True, and not with exact=True")
     least: object = 0 if smallest is None else smallest
     if not isinstance(least, Real) or least != least:
-        raise TracingError(f"smallest takes a number of bytes, got {smallest!r}")
+        raise TracingError(f"smallest takes a number of bytes, got {cited(smallest)}")
     pieces = EXACT_PIECES if exact else ANY_PIECES
     backend = ("native-fast" if fast else "native") if native else "python"
 
@@ -107,7 +107,7 @@ def jit(
         if isinstance(own, (staticmethod, classmethod)):
             return type(own)(decorated(own.__func__))
         if not callable(own) or any(is_other(own) for is_other in _RETURN_LATER):
-            raise TracingError(f"jit takes a function that returns its results, got {own!r}")
+            raise TracingError(f"jit takes a function that returns its results, got {cited(own)}")
         away = names_given_away(own, donate)
         named = own if hasattr(own, "__name__") else _Named(own)
         return Jit(named, strict, smallest, given, backend, away, pieces, moves=native is None)

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.errors import SlinkyError, TracingError
+from slinky.errors import SlinkyError, TracingError, cited
 from slinky.frontend.nodes import Array, Result, View, whole_view
 from slinky.frontend.operations import Assembled
 from slinky.frontend.trees import leaves_of
@@ -66,11 +66,11 @@ def names_given_away(function: Callable[..., Any], donate: str | Sequence[str]) 
     try:
         known = list(inspect.signature(function).parameters)
     except (TypeError, ValueError) as error:
-        raise TracingError(f"jit takes a function whose parameters are known, got {function!r}: {error}") from None
+        raise TracingError(f"jit takes a function whose parameters are known, got {cited(function)}: {error}") from None
     for name in names:
         if not is_one_of(name, known):
             title = getattr(function, "__name__", "the function")
-            raise TracingError(f"donate= takes parameters of {title}: {', '.join(known)}; got {name!r}")
+            raise TracingError(f"donate= takes parameters of {title}: {', '.join(known)}; got {cited(name)}")
     return names
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import attrs
 
-from slinky.errors import CompilationError, ExportError, FormatError, SlinkyError
+from slinky.errors import CompilationError, ExportError, FormatError, SlinkyError, cited
 from slinky.frontend.to_native import Runs
 from slinky.ir.serialisation import program_from_json, program_to_numbered_json
 from slinky.ir.statements import Program
@@ -117,7 +117,7 @@ def _folder(directory: object) -> Path:
     try:
         return as_path(directory)
     except TypeError as error:
-        raise ExportError(f"an export has the name of a folder, got {directory!r}: {error}") from None
+        raise ExportError(f"an export has the name of a folder, got {cited(directory)}: {error}") from None
 
 
 def _made(folder: Path) -> Path:

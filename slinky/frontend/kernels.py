@@ -21,7 +21,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from slinky.errors import ArgumentError, DeclarationError, GraphError
+from slinky.errors import ArgumentError, DeclarationError, GraphError, cited
 from slinky.frontend.containers import labelled_like
 from slinky.frontend.nodes import exactly
 from slinky.frontend.pieces import ARRAY, Piece, call_on, settled
@@ -106,7 +106,7 @@ class Kernel(Remembering):
         Raises `ArgumentError` if the kernel is not for arrays of this rank.
         """
         if not is_integer(rank) or not 0 <= rank <= LARGEST_RANK:
-            raise ArgumentError(f"{self._what}: a rank is an integer, 0 to {LARGEST_RANK}, got {rank!r}")
+            raise ArgumentError(f"{self._what}: a rank is an integer, 0 to {LARGEST_RANK}, got {cited(rank)}")
         chosen = self._axes(self.axes, rank)
         whole = set(self._axes(self.whole, rank))
         halo = self._per_axis(self.halo, self.halo and isinstance(self.halo[0], tuple), chosen, rank, "a halo")
@@ -183,7 +183,7 @@ class Kernel(Remembering):
         """
         for each in shapes:
             if not is_listed(each) or not all(is_integer(n) and 0 <= n < 1 << 63 for n in each):
-                raise ArgumentError(f"{self._what} takes shapes, such as (480, 640), got {each!r}")
+                raise ArgumentError(f"{self._what} takes shapes, such as (480, 640), got {cited(each)}")
         try:
             shape = np.broadcast_shapes(*map(tuple, shapes))
         except ValueError:
@@ -231,7 +231,7 @@ class Kernel(Remembering):
             if isinstance(each, (Node, FloatScalar)):
                 raise ArgumentError(f"{self._what}: {each} is known when a pipeline runs; give it by name")
         if not arrays:
-            raise ArgumentError(f"{self._what} needs an array, got {', '.join(map(repr, args)) or 'none'}")
+            raise ArgumentError(f"{self._what} needs an array, got {', '.join(map(cited, args)) or 'none'}")
         return KernelCall(self, arrays, template, named)
 
     def _placed(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

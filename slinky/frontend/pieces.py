@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from slinky.errors import CallbackError
+from slinky.errors import CallbackError, cited
 from slinky.frontend.windows import AxisWindow
 from slinky.unloaded import is_masked
 
@@ -175,7 +175,7 @@ def settled(
         return array
     alike = _shape_alike(windows, read)
     if alike is None or array.shape != alike:
-        expected = f"of shape {whole}"
+        expected = f"of shape {cited(whole)}"
         if alike is not None and alike != whole:
             expected += f", or of shape {alike} with the halo"
         raise CallbackError(

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slinky.build import build_pipeline
-from slinky.errors import ArgumentError, SlinkyError
+from slinky.errors import ArgumentError, SlinkyError, cited
 from slinky.frontend.axis_reads import AxisReads, reads_along
 from slinky.frontend.drafting import OWN, Draft, Reads, is_usable
 from slinky.frontend.foreign import RaisedError
@@ -82,13 +82,15 @@ def probe(
     of a shape that goes by shapes alone, or another one when called again, and for options that make no sense.
     """
     if not callable(function):
-        raise ArgumentError(f"probe takes a function, got {function!r}")
+        raise ArgumentError(f"probe takes a function, got {cited(function)}")
     if not shapes_or_arrays:
         raise ArgumentError("probe needs an array or a shape for each array that the function takes, got none")
     if not is_integer(rounds) or not 1 <= rounds <= _MOST_ROUNDS:
-        raise ArgumentError(f"probe: rounds must be an integer, 1 or more and at most {_MOST_ROUNDS:,}, got {rounds!r}")
+        raise ArgumentError(
+            f"probe: rounds must be an integer, 1 or more and at most {_MOST_ROUNDS:,}, got {cited(rounds)}"
+        )
     if not is_integer(seed) or seed < 0:
-        raise ArgumentError(f"probe: seed must be an integer, 0 or more, got {seed!r}")
+        raise ArgumentError(f"probe: seed must be an integer, 0 or more, got {cited(seed)}")
     rng = np.random.default_rng(int(seed))
     backgrounds = _backgrounds(shapes_or_arrays, dtype_of_arrays(dtype, "probe"), rng)
     experiment = Experiment(function, backgrounds, rng, int(rounds))

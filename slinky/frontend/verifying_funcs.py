@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from slinky.errors import ArgumentError, CheckFailedError, GraphError
+from slinky.errors import ArgumentError, CheckFailedError, GraphError, cited
 from slinky.frontend.func_judging import Judge
 from slinky.frontend.func_runs import FuncRun, random_run, run_on
 from slinky.frontend.kernels import Kernel
@@ -76,7 +76,7 @@ def verify_func(
     if isinstance(func, Kernel):
         func, shapes_or_arrays = _func_of_kernel(func, shapes_or_arrays, dtype_of_arrays(dtype, "verify_func"))
     if not isinstance(func, Func):
-        raise GraphError(f"verify_func takes a Func or a kernel, got {func!r}")
+        raise GraphError(f"verify_func takes a Func or a kernel, got {cited(func)}")
     if not isinstance(func.lowered_operation(), Callback):
         raise GraphError(f"verify_func tests callbacks; what func {func.name!r} does, slinky does itself")
     p = alone(func)
@@ -171,7 +171,7 @@ def dtype_of_arrays(given: Any, who: str) -> np.dtype[Any]:
         return as_dtype(given)
     except TypeError as error:
         raise ArgumentError(
-            f"{who}: dtype must be a dtype of NumPy, such as np.float32, got {given!r}: {error}"
+            f"{who}: dtype must be a dtype of NumPy, such as np.float32, got {cited(given)}: {error}"
         ) from None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.ir.given import is_iterable, is_one_of
 from slinky.symbolic.expressions import Constant, Expr, ExprLike, Scalar, Variable, as_expr, is_integer
 from slinky.symbolic.traversal import symbols
@@ -74,7 +74,7 @@ def loop(
     """
     given_variable: object = variable
     if not isinstance(given_variable, Variable) or isinstance(given_variable, Scalar):
-        raise GraphError(f"a loop goes over a variable of a func, such as y, got {variable!r}")
+        raise GraphError(f"a loop goes over a variable of a func, such as y, got {cited(variable)}")
     given = _of_scalars(step, f"the step of the loop over {variable}")
     if isinstance(given, Constant) and given.value < 1:
         raise GraphError(f"the step of the loop over {variable} is at least 1, got {given}")
@@ -82,9 +82,9 @@ def loop(
     if isinstance(count, Constant) and count.value < 0:
         raise GraphError(f"the workers of the loop over {variable} are at least 1, or 0 for all, got {count}")
     if not is_integer(align) or align < 1:
-        raise GraphError(f"the loop over {variable} begins at a multiple of an integer, 1 or more, got {align!r}")
+        raise GraphError(f"the loop over {variable} begins at a multiple of an integer, 1 or more, got {cited(align)}")
     if not is_one_of(tail, ("clamp", "cut", "shift", "perfect")):
-        raise GraphError(f"the tail of the loop over {variable} is clamp, cut, shift or perfect, got {tail!r}")
+        raise GraphError(f"the tail of the loop over {variable} is clamp, cut, shift or perfect, got {cited(tail)}")
     return LoopAnnotation(variable, given, count, tail, int(align))
 
 
@@ -136,12 +136,12 @@ def loops_of(func: Func, given: Iterable[LoopLike]) -> tuple[LoopAnnotation, ...
     """The loops that are given for a func. Raises `GraphError` for what can be none of its."""
     what = f"the loops of func {func.name!r}"
     if isinstance(given, (Variable, LoopAnnotation)) or not is_iterable(given):
-        raise GraphError(f"{what} must be a list, such as [y, (x, 256)], got {given!r}")
+        raise GraphError(f"{what} must be a list, such as [y, (x, 256)], got {cited(given)}")
     found = []
     for each in given:
         pair = each if isinstance(each, tuple) else (each,)
         if not isinstance(each, LoopAnnotation) and len(pair) not in (1, 2):
-            raise GraphError(f"{what}: expected a variable, a variable and a step, or sl.loop(...), got {each!r}")
+            raise GraphError(f"{what}: expected a variable, a variable and a step, or sl.loop(...), got {cited(each)}")
         found.append(each if isinstance(each, LoopAnnotation) else loop(*pair))
     for annotation in found:
         if not _is_dimension(func, annotation.variable):
@@ -158,9 +158,9 @@ def place_in(what: str, func: object, at: object) -> At:
     from slinky.graph.funcs import Func
 
     if not isinstance(func, Func):
-        raise GraphError(f"{what} takes a func and one of its loops, got {func!r}")
+        raise GraphError(f"{what} takes a func and one of its loops, got {cited(func)}")
     if not isinstance(at, (Variable, LoopAnnotation)):
-        raise GraphError(f"{what} takes a loop of func {func.name!r}: its variable, or sl.loop(...), got {at!r}")
+        raise GraphError(f"{what} takes a loop of func {func.name!r}: its variable, or sl.loop(...), got {cited(at)}")
     variable = at.variable if isinstance(at, LoopAnnotation) else at
     if not _is_dimension(func, variable):
         raise GraphError(f"{what}: {variable} is no dimension of func {func.name!r}, which has {_dims_text(func)}")

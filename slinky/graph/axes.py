@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.ir.given import is_listed
 from slinky.symbolic.expressions import is_integer
 
@@ -26,12 +26,12 @@ def listed_dimensions(given: object, rank: int, what: str) -> list[int]:
     Raises `GraphError` for anything else.
     """
     if not is_listed(given):
-        raise GraphError(f"{what} must be a list, such as [0], got {given!r}")
+        raise GraphError(f"{what} must be a list, such as [0], got {cited(given)}")
     return [_position(each, rank, what) for each in given]
 
 
 def _position(given: Any, rank: int, what: str) -> int:
     if not is_integer(given) or not -rank <= given < rank:
         there_are = f"0 to {rank - 1}" if rank else "none"
-        raise GraphError(f"{what} are {there_are}, got {given!r}")
+        raise GraphError(f"{what} are {there_are}, got {cited(given)}")
     return operator.index(given) % rank

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.axes import chosen_dimensions
 from slinky.ir.given import is_iterable
 from slinky.ir.operations import Boundary, FloatScalar
@@ -56,7 +56,9 @@ def rules_per_dimension(mode: object, dims: object, rank: int, name: str) -> Rul
         if dims is not None:
             raise GraphError(f"{what}: give dims together with one mode, or a mode for each dimension, not both")
         if not is_iterable(mode) or len(given := list(mode)) != rank:
-            raise GraphError(f"{what} is a mode such as 'reflect', or one for each of {rank} dimensions, got {mode!r}")
+            raise GraphError(
+                f"{what} is a mode such as 'reflect', or one for each of {rank} dimensions, got {cited(mode)}"
+            )
     for each in given:
         if each is not None and not (isinstance(each, str) and each in RULES):
             known = ", ".join(map(repr, RULES))
@@ -89,7 +91,7 @@ def fill_value(value: object, dtype: np.dtype[Any], what: str) -> Any:
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
-        raise GraphError(f"{what} is filled with {value!r}, which {dtype} does not hold")
+        raise GraphError(f"{what} is filled with {cited(value)}, which {dtype} does not hold")
     return held[()]
 
 

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.annotations import InMemoryOf, LoopName, Placement, Root, place_in
 from slinky.graph.terms import Arithmetic
 from slinky.ir.given import as_dtype
@@ -63,7 +63,7 @@ def valid_name(name: object, what: str) -> str:
     Raises `GraphError` naming `what` for anything else.
     """
     if not isinstance(name, str) or not name.isidentifier():
-        raise GraphError(f"{what} needs a name that is a Python identifier, such as 'blurred', got {name!r}")
+        raise GraphError(f"{what} needs a name that is a Python identifier, such as 'blurred', got {cited(name)}")
     name = as_python_reads(name)
     if keyword.iskeyword(name):
         raise GraphError(f"{what} cannot be called {name!r}, which is a reserved word of Python")
@@ -78,7 +78,7 @@ def variables(names: str) -> tuple[Variable, ...]:
     >>> y, x = variables("y x")
     """
     if not isinstance(names, str):
-        raise GraphError(f"variables() expects names separated by spaces, such as 'y x', got {names!r}")
+        raise GraphError(f"variables() expects names separated by spaces, such as 'y x', got {cited(names)}")
     found = tuple(variable_node(valid_name(name, "a variable")) for name in names.replace(",", " ").split())
     if not found:
         raise GraphError("variables() expects names separated by spaces, such as 'y x', got none")
@@ -98,7 +98,7 @@ def scalar(name: str, kind: type[int] | type[float] = int) -> Scalar | FloatScal
     Raises `GraphError` for a bad name, or a kind that is neither `int` nor `float`.
     """
     if kind is not int and kind is not float:
-        raise GraphError(f"the kind of a scalar is int or float, got {kind!r}")
+        raise GraphError(f"the kind of a scalar is int or float, got {cited(kind)}")
     name = valid_name(name, "a scalar")
     if name in RUN_OPTIONS:
         raise GraphError(f"a scalar cannot be called {name!r}, which is an option of Pipeline.run")
@@ -133,9 +133,11 @@ class BufferExpr:
         self.name = valid_name(name, "a buffer")
         self.dtype = valid_dtype(name, dtype)
         if not is_integer(rank) or rank < 0:
-            raise GraphError(f"the rank of buffer {name!r} must be an integer, 0 or more, got {rank!r}")
+            raise GraphError(f"the rank of buffer {name!r} must be an integer, 0 or more, got {cited(rank)}")
         if rank > LARGEST_RANK:
-            raise GraphError(f"the rank of buffer {name!r} must be at most {LARGEST_RANK}, as in NumPy, got {rank}")
+            raise GraphError(
+                f"the rank of buffer {name!r} must be at most {LARGEST_RANK}, as in NumPy, got {cited(rank)}"
+            )
         self.rank = int(rank)
         self.producer: Func | None = None
         self.is_read = False
@@ -178,7 +180,7 @@ class BufferExpr:
             return point(as_expr(item))
         except TypeError as error:
             raise GraphError(
-                f"dimension {dim} of {self.name!r} needs an expression, sl.interval(lo, hi) or :, got {item!r}"
+                f"dimension {dim} of {self.name!r} needs an expression, sl.interval(lo, hi) or :, got {cited(item)}"
             ) from error
 
     def extended(
@@ -237,7 +239,7 @@ class BufferExpr:
         """
         given: object = other
         if not isinstance(given, BufferExpr) or given is self:
-            raise GraphError(f"buffer {self.name!r} can be stored in another buffer, got {other!r}")
+            raise GraphError(f"buffer {self.name!r} can be stored in another buffer, got {cited(other)}")
         self.memory = InMemoryOf(other)
         return self
 
@@ -254,14 +256,14 @@ class BufferExpr:
     def alignment(self, value: int) -> None:
         if not is_power_of_two(value) or value > LARGEST_ALIGNMENT:
             raise GraphError(
-                f"the alignment of {self.name!r} is a power of two, up to {LARGEST_ALIGNMENT}, got {value!r}"
+                f"the alignment of {self.name!r} is a power of two, up to {LARGEST_ALIGNMENT}, got {cited(value)}"
             )
         self._alignment = int(value)
 
     def dim(self, index: int) -> Dimension:
         """One dimension, counted from 0 (negative: from the end)."""
         if not is_integer(index) or not -self.rank <= index < self.rank:
-            raise GraphError(f"buffer {self.name!r} has dimensions 0 to {self.rank - 1}, got {index!r}")
+            raise GraphError(f"buffer {self.name!r} has dimensions 0 to {self.rank - 1}, got {cited(index)}")
         return Dimension(self, int(index) % self.rank)
 
     def __repr__(self) -> str:
@@ -278,7 +280,7 @@ def valid_dtype(name: str, given: npt.DTypeLike) -> np.dtype[Any]:
     try:
         dtype = as_dtype(given)
     except TypeError as error:
-        raise GraphError(f"buffer {name!r} needs a dtype, such as np.float32, got {given!r}: {error}") from None
+        raise GraphError(f"buffer {name!r} needs a dtype, such as np.float32, got {cited(given)}: {error}") from None
     if dtype.hasobject or dtype.itemsize == 0 or dtype.subdtype is not None:
         raise GraphError(f"buffer {name!r} needs a dtype of fixed size without Python objects, got {dtype}")
     return dtype
@@ -376,7 +378,7 @@ class Dimension:
     @multiple.setter
     def multiple(self, value: int) -> None:
         if not is_integer(value) or value < 1:
-            raise GraphError(f"the multiple of {self} is an integer, 1 or more, got {value!r}")
+            raise GraphError(f"the multiple of {self} is an integer, 1 or more, got {cited(value)}")
         self.buffer.multiples[self.index] = int(value)
 
     @property
@@ -393,7 +395,8 @@ class Dimension:
     def bounds(self, value: Interval) -> None:
         if not isinstance(value, Interval):
             raise GraphError(
-                f"the bounds of {self} are an interval, such as inp.dim(0).bounds or sl.interval(0, 9), got {value!r}"
+                f"the bounds of {self} are an interval, such as inp.dim(0).bounds or sl.interval(0, 9), "
+                f"got {cited(value)}"
             )
         lo, hi = self._value("min", value.min), self._value("max", value.max)
         self.buffer.assigned[(self.index, "min")] = lo
@@ -412,7 +415,8 @@ class Dimension:
     def domain(self, value: Interval) -> None:
         if not isinstance(value, Interval):
             raise GraphError(
-                f"the domain of {self} is an interval, such as inp.dim(0).bounds or sl.interval(0, 9), got {value!r}"
+                f"the domain of {self} is an interval, such as inp.dim(0).bounds or sl.interval(0, 9), "
+                f"got {cited(value)}"
             )
         self.buffer.domains[self.index] = Interval(self._value("min", value.min), self._value("max", value.max))
 
@@ -445,7 +449,7 @@ def same_shape(a: BufferExpr, b: BufferExpr) -> Condition:
     """
     for buffer in (a, b):
         if not isinstance(buffer, BufferExpr):
-            raise GraphError(f"same_shape() expects two buffers, got {buffer!r}")
+            raise GraphError(f"same_shape() expects two buffers, got {cited(buffer)}")
     if a.rank != b.rank:
         raise GraphError(
             f"{a.name!r} and {b.name!r} cannot have the same bounds: their ranks are {a.rank} and {b.rank}"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 import numpy as np
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.buffers import BufferExpr
 from slinky.graph.funcs import Func
 
@@ -70,11 +70,11 @@ def _buffers(given: object, what: str) -> tuple[BufferExpr, ...]:
     if isinstance(given, BufferExpr):
         raise GraphError(f"{what} of a pipeline must be a list, such as [{given.name}], got one buffer alone")
     if not np.iterable(given):
-        raise GraphError(f"{what} of a pipeline must be a list of sl.BufferExpr, got {given!r}")
+        raise GraphError(f"{what} of a pipeline must be a list of sl.BufferExpr, got {cited(given)}")
     buffers = tuple(given)
     for buffer in buffers:
         if not isinstance(buffer, BufferExpr):
-            raise GraphError(f"{what} of a pipeline must be a list of sl.BufferExpr, got {buffer!r} in it")
+            raise GraphError(f"{what} of a pipeline must be a list of sl.BufferExpr, got {cited(buffer)} in it")
     for buffer in buffers:
         if buffers.count(buffer) > 1:
             raise GraphError(f"buffer {buffer.name!r} stands twice among the {what}")

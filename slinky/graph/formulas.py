@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.buffers import Access, valid_name
 from slinky.graph.funcs import Func
 from slinky.graph.terms import Applied, Arithmetic, Chosen, Converted, Known, Literal, Part, Position
@@ -64,10 +64,10 @@ class ExpressionFunc(Func):
 
     def __init__(self, value: Any, target: Access, name: str | None) -> None:
         if not isinstance(target, Access):
-            raise GraphError(f"arithmetic() writes an access, such as out[y, x], got {target!r}")
+            raise GraphError(f"arithmetic() writes an access, such as out[y, x], got {cited(target)}")
         if not isinstance(value, Arithmetic):
             raise GraphError(
-                f"arithmetic() takes a term, such as a[y, x] * 2, got {value!r}; to fill a buffer with a number, "
+                f"arithmetic() takes a term, such as a[y, x] * 2, got {cited(value)}; to fill a buffer with a number, "
                 "give a func a callback"
             )
         title = _title(value) if name is None else valid_name(name, "a func")

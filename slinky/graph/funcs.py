@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.annotations import LoopAnnotation, LoopLike, LoopName, Placement, Root, loops_of, place_in
 from slinky.graph.buffers import Access, BufferExpr, valid_name
 from slinky.graph.reductions import Reduction, reduced_inputs
@@ -78,7 +78,7 @@ class Func:
         variants: Mapping[str, Variant | Callable[..., Any]] | None = None,
     ) -> None:
         if not callable(callback):
-            raise GraphError(f"a func needs a callable, got {callback!r}")
+            raise GraphError(f"a func needs a callable, got {cited(callback)}")
         self.named = name is not None
         self.name = valid_name(name, "a func") if name is not None else _default_name(callback)
         self.inputs = _accesses(inputs, self.name, "input")
@@ -87,13 +87,15 @@ class Func:
             callback = attrs.evolve(callback, outputs=len(self.outputs))
         self.callback = callback
         if arguments is not None and not isinstance(arguments, Mapping):
-            raise GraphError(f"func {self.name!r}: arguments must be a dictionary, values by name, got {arguments!r}")
+            raise GraphError(
+                f"func {self.name!r}: arguments must be a dictionary, values by name, got {cited(arguments)}"
+            )
         what = f"an argument of func {self.name!r}"
         self.arguments = {valid_name(each, what): value for each, value in (arguments or {}).items()}
         self.pass_buffers = self._flag(pass_buffers, "pass_buffers")
         self.writable_inputs = self._flag(writable_inputs, "writable_inputs")
         if in_place is not None and not isinstance(in_place, bool):
-            raise GraphError(f"func {self.name!r}: in_place must be True, False or None, got {in_place!r}")
+            raise GraphError(f"func {self.name!r}: in_place must be True, False or None, got {cited(in_place)}")
         self.in_place = _is_elementwise(callback) if in_place is None else in_place
         self.serial = next(_serial)
         if not self.outputs:
@@ -104,7 +106,7 @@ class Func:
         self.dims = self._dims()
         self.whole = self._whole(whole)
         if reduction is not None and not isinstance(reduction, Reduction):
-            raise GraphError(f"func {self.name!r}: reduction must be a Reduction, got {reduction!r}")
+            raise GraphError(f"func {self.name!r}: reduction must be a Reduction, got {cited(reduction)}")
         self.declared_reduction = reduction
         self.reduction = self._lowered(reduction, self.inputs, self.arguments)
         self._check_outputs()
@@ -161,7 +163,7 @@ class Func:
         if given is None:
             return ()
         if not isinstance(given, Mapping):
-            raise GraphError(f"func {self.name!r}: variants must be a dictionary, variants by name, got {given!r}")
+            raise GraphError(f"func {self.name!r}: variants must be a dictionary, variants by name, got {cited(given)}")
         found = []
         for name, each in given.items():
             name = valid_name(name, f"a variant of func {self.name!r}")
@@ -188,7 +190,7 @@ class Func:
         require_within(inputs, self.inputs, what)
         reduction = given.reduction
         if reduction is not None and not isinstance(reduction, Reduction):
-            raise GraphError(f"{what}: reduction must be a Reduction, got {reduction!r}")
+            raise GraphError(f"{what}: reduction must be a Reduction, got {cited(reduction)}")
         lowered = self._lowered(reduction, inputs, arguments)
         orders = orders_of(given.layouts, (*self.inputs, *self.outputs), what)
         return DeclaredVariant(name, inputs, operation, dtypes, reduction, lowered, orders)
@@ -221,7 +223,7 @@ class Func:
 
     def _flag(self, given: object, what: str) -> bool:
         if not isinstance(given, (bool, np.bool_)):
-            raise GraphError(f"func {self.name!r}: {what} must be True or False, got {given!r}")
+            raise GraphError(f"func {self.name!r}: {what} must be True or False, got {cited(given)}")
         return bool(given)
 
     def _dims(self) -> tuple[Variable, ...]:
@@ -246,13 +248,16 @@ class Func:
     def _whole(self, given: Iterable[Variable | str]) -> tuple[Variable, ...]:
         """The dimensions of which a call computes all, in the order of the func's."""
         if isinstance(given, (str, Variable)) or not is_iterable(given):
-            raise GraphError(f"func {self.name!r}: whole must be a list of dimensions, such as ['x'], got {given!r}")
+            raise GraphError(
+                f"func {self.name!r}: whole must be a list of dimensions, such as ['x'], got {cited(given)}"
+            )
         chosen = set()
         for each in given:
             dim = next((dim for dim in self.dims if each is dim or (isinstance(each, str) and each == dim.name)), None)
             if dim is None:
                 dims = ", ".join(map(str, self.dims)) or "none"
-                raise GraphError(f"func {self.name!r} cannot compute {each!s} whole: its dimensions are {dims}")
+                what = str(each) if isinstance(each, (str, Variable)) else cited(each)
+                raise GraphError(f"func {self.name!r} cannot compute {what} whole: its dimensions are {dims}")
             chosen.add(dim)
         return tuple(dim for dim in self.dims if dim in chosen)
 
@@ -339,17 +344,17 @@ def callback_of(
     `what` is what messages call it. Raises `GraphError` for what cannot be.
     """
     if not callable(callback):
-        raise GraphError(f"{what} needs a callable, got {callback!r}")
+        raise GraphError(f"{what} needs a callable, got {cited(callback)}")
     if isinstance(callback, Returning):
         callback = attrs.evolve(callback, outputs=counts[1])
     if not isinstance(arguments, Mapping):
-        raise GraphError(f"{what}: arguments must be a dictionary, values by name, got {arguments!r}")
+        raise GraphError(f"{what}: arguments must be a dictionary, values by name, got {cited(arguments)}")
     arguments = {valid_name(each, f"an argument of {what}"): value for each, value in arguments.items()}
     own = {"pass_buffers": pass_buffers, "writable_inputs": writable_inputs}
     own["in_place"] = _is_elementwise(callback) if in_place is None else in_place
     for key, flag in own.items():
         if not isinstance(flag, (bool, np.bool_)):
-            raise GraphError(f"{what}: {key} must be True or False, got {flag!r}")
+            raise GraphError(f"{what}: {key} must be True or False, got {cited(flag)}")
     _check_ufunc(callback, arguments, counts, bool(pass_buffers), what)
     flags = {key: bool(flag) for key, flag in own.items()}
     return Callback(callback, arguments=tuple(arguments.items()), **flags)
@@ -387,7 +392,7 @@ def _accesses(given: Iterable[Access], func: str, what: str) -> tuple[Access, ..
     if isinstance(given, (Access, BufferExpr)):
         raise GraphError(f"func {func!r}: {what}s must be a list of accesses, such as [{given}], got one alone")
     if not is_iterable(given):
-        raise GraphError(f"func {func!r}: {what}s must be a list of accesses, such as [b[...]], got {given!r}")
+        raise GraphError(f"func {func!r}: {what}s must be a list of accesses, such as [b[...]], got {cited(given)}")
     accesses = tuple(given)
     for access in accesses:
         if isinstance(access, BufferExpr):
@@ -395,5 +400,5 @@ def _accesses(given: Iterable[Access], func: str, what: str) -> tuple[Access, ..
                 f"func {func!r}: {what} {access.name!r} needs an interval per dimension, such as {access.name}[...]"
             )
         if not isinstance(access, Access):
-            raise GraphError(f"func {func!r}: an {what} must be an access, buffer[...], got {access!r}")
+            raise GraphError(f"func {func!r}: an {what} must be an access, buffer[...], got {cited(access)}")
     return accesses

@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.buffers import Access, valid_name
 from slinky.graph.funcs import Func, callback_of
 from slinky.graph.reductions import Reduced, Reduction, reduced_inputs
@@ -66,8 +66,8 @@ def fuse(
     """
     for func in (first, second):
         if not _has_callback(func):
-            raise GraphError(f"fuse takes two funcs with callbacks, got {func!r}")
-    what = f"the fused func {name!r}"
+            raise GraphError(f"fuse takes two funcs with callbacks, got {cited(func)}")
+    what = f"the fused func {cited(name)}"
     name = valid_name(name, "a fused func")
     if len(first.outputs) != 1 or first.outputs[0].buffer not in [access.buffer for access in second.inputs]:
         raise GraphError(f"{what}: {first.name} must have one output, which {second.name} reads")
@@ -82,7 +82,7 @@ def fuse(
         callback, given, (count, len(second.outputs)), what, pass_buffers, in_place, writable_inputs
     )
     if reduction is not None and not isinstance(reduction, Reduction):
-        raise GraphError(f"{what}: reduction must be a Reduction, got {reduction!r}")
+        raise GraphError(f"{what}: reduction must be a Reduction, got {cited(reduction)}")
     lowered = None
     if reduction is not None:
         lowered = reduction.lowered(name, second.dims, _inputs_of_both(first, second), dict(operation.arguments))

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.buffers import BufferExpr, constraints, loop_variables, valid_name
 from slinky.graph.collecting import Graph
 from slinky.graph.fusing import with_fusions
@@ -62,7 +62,7 @@ def lower(graph: Graph, require: Iterable[Condition], name: str | None) -> Progr
         raise GraphError(f"require must be a list of conditions, such as [r >= 0], got {require} alone")
     for condition in tuple(require):
         if not isinstance(condition, Condition):
-            raise GraphError(f"require must be a list of conditions, such as r >= 0, got {condition!r}")
+            raise GraphError(f"require must be a list of conditions, such as r >= 0, got {cited(condition)}")
         named = loop_variables(condition)
         if named:
             raise GraphError(f"{condition} is required before anything runs: variable {named[0]} has no value then")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.funcs import Func
 from slinky.ir.effects import calls_in
@@ -54,7 +54,7 @@ class PipelineFunc(Func):
         arguments: Mapping[str, Any] | None,
     ) -> None:
         title = program.name if name is None else name
-        reading = _Reading(program, f"func {title!r}")
+        reading = _Reading(program, f"func {cited(title)}")
         sources = reading.fitting(inputs, program.inputs, "inputs")
         targets = reading.fitting(outputs, program.outputs, "outputs")
         given = reading.scalars(arguments)
@@ -102,10 +102,12 @@ class _Reading:
         """The buffers that stand for parameters. Raises `GraphError` where they do not fit."""
         names = ", ".join(p.name for p in parameters)
         if isinstance(given, (str, BufferExpr)) or not is_iterable(given):
-            raise self.fail(f"its {which} must be a list of buffers, for {names}, got {given!r}")
+            raise self.fail(f"its {which} must be a list of buffers, for {names}, got {cited(given)}")
         buffers = list(given)
         if len(buffers) != len(parameters) or not all(isinstance(b, BufferExpr) for b in buffers):
-            raise self.fail(f"the {which} of {self.program.name} are {names}; got {len(buffers)} for them: {buffers}")
+            raise self.fail(
+                f"the {which} of {self.program.name} are {names}; got {len(buffers)} for them: {cited(buffers)}"
+            )
         for b, p in zip(buffers, parameters, strict=True):
             if (b.rank, b.dtype) != (p.rank, p.dtype):
                 raise self.fail(f"{p.name} is {p.dtype}[{p.rank}], and {b.name!r} is {b.dtype}[{b.rank}]")
@@ -114,7 +116,7 @@ class _Reading:
     def scalars(self, arguments: object) -> dict[str, Any]:
         """The value of each scalar of the program: by default, a scalar of the same name of the graph."""
         if arguments is not None and not isinstance(arguments, Mapping):
-            raise self.fail(f"arguments must be a dictionary, values by name, got {arguments!r}")
+            raise self.fail(f"arguments must be a dictionary, values by name, got {cited(arguments)}")
         given = dict(arguments or {})
         integers, floats = ({each.name for each in group} for group in (self.program.scalars, self.program.floats))
         for name in given:
@@ -122,9 +124,9 @@ class _Reading:
                 raise self.fail(f"{self.program.name} has no scalar {name!r}")
         for name, value in given.items():
             if name in integers and not isinstance(value, Expr) and not is_integer(value):
-                raise self.fail(f"the scalar {name} is an integer, got {value!r}")
+                raise self.fail(f"the scalar {name} is an integer, got {cited(value)}")
             if name in floats and not isinstance(value, FloatScalar) and as_float(value) is None:
-                raise self.fail(f"the scalar {name} is a float, got {value!r}")
+                raise self.fail(f"the scalar {name} is a float, got {cited(value)}")
         found: dict[str, Any] = {s.name: given.get(s.name, scalar(s.name)) for s in self.program.scalars}
         found.update({f.name: given.get(f.name, FloatScalar(f.name)) for f in self.program.floats})
         return found

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.buffers import Access, valid_name
 from slinky.ir.given import is_iterable
 from slinky.ir.operations import RESERVED, State
@@ -107,25 +107,25 @@ class Reduction:
     ) -> None:
         named: object = over
         if not isinstance(named, Mapping) or not over:
-            raise GraphError(f"a reduction is over one dimension or more, such as {{'x': 1}}, got {over!r}")
+            raise GraphError(f"a reduction is over one dimension or more, such as {{'x': 1}}, got {cited(over)}")
         self.over = {valid_name(name, "a reduced dimension"): axes for name, axes in over.items()}
         if isinstance(state, Access) or not is_iterable(state):
             raise GraphError(f"the state of a reduction must be a list of accesses, such as [total[y]], got {state}")
         self.state = tuple(state)
         if not self.state or not all(isinstance(access, Access) for access in self.state):
-            raise GraphError(f"the state of a reduction must be accesses, such as [total[y]], got {state!r}")
+            raise GraphError(f"the state of a reduction must be accesses, such as [total[y]], got {cited(state)}")
         for what, given in (("init", init), ("update", update), ("finish", finish)):
             if not callable(given):
-                raise GraphError(f"{what} of a reduction must be callable, got {given!r}")
+                raise GraphError(f"{what} of a reduction must be callable, got {cited(given)}")
         if merge is not None and not callable(merge):
-            raise GraphError(f"merge of a reduction must be callable, got {merge!r}")
+            raise GraphError(f"merge of a reduction must be callable, got {cited(merge)}")
         for what, flag in (("positions", positions), ("exact", exact), ("reassociate", reassociate)):
             if not isinstance(flag, (bool, np.bool_)):
-                raise GraphError(f"{what} of a reduction must be True or False, got {flag!r}")
+                raise GraphError(f"{what} of a reduction must be True or False, got {cited(flag)}")
         self.init, self.update, self.finish, self.merge = init, update, finish, merge
         combined: object = combine
         if combined is not None and not _is_of_two_elements(combined):
-            raise GraphError(f"combine of a reduction must be a ufunc of two elements, got {combine!r}")
+            raise GraphError(f"combine of a reduction must be a ufunc of two elements, got {cited(combine)}")
         self.combine = combine
         self.positions, self.exact, self.reassociate = bool(positions), bool(exact), bool(reassociate)
 
@@ -166,7 +166,7 @@ class Reduction:
         axes: Any = (given,) if isinstance(given, (int, np.integer)) else given
         where = f"func {func!r}: its reduction over {name!r}"
         if not isinstance(axes, Sequence) or isinstance(axes, str) or len(axes) != len(inputs):
-            raise GraphError(f"{where} needs an axis for each of its {len(inputs)} inputs, got {given!r}")
+            raise GraphError(f"{where} needs an axis for each of its {len(inputs)} inputs, got {cited(given)}")
         found: list[int | None] = []
         axis: Any
         for each, axis in zip(inputs, axes, strict=True):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.ir.returning import Returning
 
 
@@ -22,7 +22,7 @@ def returns(function: Callable[..., Any]) -> Returning:
     A callback that writes to its outputs itself saves that copy.
     """
     if not callable(function):
-        raise GraphError(f"returns() expects a function, got {function!r}")
+        raise GraphError(f"returns() expects a function, got {cited(function)}")
     if isinstance(function, np.ufunc):
         raise GraphError(f"the ufunc {function.__name__} writes to its outputs by itself: it needs no returns()")
     return function if isinstance(function, Returning) else Returning(function)

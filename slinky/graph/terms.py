@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.ir.formulas import CLIP
 from slinky.ir.given import as_dtype
 from slinky.ir.operations import FloatScalar
@@ -196,7 +196,7 @@ def coordinate(variable: Variable) -> Position:
     In arithmetic with accesses a variable is one by itself; alone, `x * 0.5` is no term, and `coordinate(x) * 0.5` is.
     """
     if not _is_dimension(variable):
-        raise GraphError(f"coordinate() takes a variable, such as x, got {variable!r}")
+        raise GraphError(f"coordinate() takes a variable, such as x, got {cited(variable)}")
     return Position(variable)
 
 
@@ -205,7 +205,7 @@ def dtype_of(given: npt.DTypeLike) -> np.dtype[Any]:
     try:
         found = as_dtype(given)
     except TypeError as error:
-        raise GraphError(f"a term needs a dtype of NumPy, got {given!r}: {error}") from None
+        raise GraphError(f"a term needs a dtype of NumPy, got {cited(given)}: {error}") from None
     if found.hasobject or found.itemsize == 0 or found.subdtype is not None or found.names is not None:
         raise GraphError(f"a term needs a dtype of one number, got {found}")
     return found

@@ -19,7 +19,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.graph.buffers import Access, BufferExpr, valid_dtype
 from slinky.graph.reductions import Reduction
 from slinky.ir.given import is_listed, is_one_of
@@ -62,7 +62,7 @@ class StorageOrder:
         """The same, of a buffer that is used by some accesses. Raises `GraphError` for what is none."""
         where = f"{what}: the layout of {buffer.name}"
         if not is_listed(self.order):
-            raise GraphError(f"{where} is an order of its dimensions, such as ('x', 'y'), got {self.order!r}")
+            raise GraphError(f"{where} is an order of its dimensions, such as ('x', 'y'), got {cited(self.order)}")
         names = [set[str]() for _ in range(buffer.rank)]
         for access in accesses:
             for found, i in zip(names, access.box, strict=True):
@@ -70,17 +70,19 @@ class StorageOrder:
                 found.update(s.name for s in named if isinstance(s, Variable) and not isinstance(s, Scalar))
         dims = tuple(_position(each, names) for each in self.order)
         if sorted(d for d in dims if d is not None) != list(range(buffer.rank)) or len(dims) != buffer.rank:
-            raise GraphError(f"{where} names each of its {buffer.rank} dimensions once, got {tuple(self.order)}")
+            raise GraphError(f"{where} names each of its {buffer.rank} dimensions once, got {cited(tuple(self.order))}")
         if self.strides is not None and not is_listed(self.strides):
-            raise GraphError(f"{where} has a list of strides, such as (None, 4), got {self.strides!r}")
+            raise GraphError(f"{where} has a list of strides, such as (None, 4), got {cited(self.strides)}")
         strides = () if self.strides is None else tuple(self.strides)
         if self.strides is not None and len(strides) != buffer.rank:
-            raise GraphError(f"{where} has a stride, or None, for each of its {buffer.rank} dimensions, got {strides}")
+            raise GraphError(
+                f"{where} has a stride, or None, for each of its {buffer.rank} dimensions, got {cited(strides)}"
+            )
         if not all(stride is None or (is_integer(stride) and stride >= 1) for stride in strides):
-            raise GraphError(f"{where}: strides are numbers of bytes, 1 or more, got {strides}")
+            raise GraphError(f"{where}: strides are numbers of bytes, 1 or more, got {cited(strides)}")
         if not is_power_of_two(self.alignment) or self.alignment > LARGEST_ALIGNMENT:
             raise GraphError(
-                f"{where}: an alignment is a power of two, up to {LARGEST_ALIGNMENT}, got {self.alignment!r}"
+                f"{where}: an alignment is a power of two, up to {LARGEST_ALIGNMENT}, got {cited(self.alignment)}"
             )
         own = tuple(None if stride is None else int(stride) for stride in strides)
         return Order(tuple(d for d in dims if d is not None), own if any(own) else (), int(self.alignment))
@@ -187,12 +189,12 @@ def _said_of_buffers(given: object, word: str, used: Iterable[Access], what: str
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise GraphError(f"{what}: {word}s must be a dictionary, {word}s by buffer, got {given!r}")
+        raise GraphError(f"{what}: {word}s must be a dictionary, {word}s by buffer, got {cited(given)}")
     buffers = dict.fromkeys(access.buffer for access in used)
     for buffer in given:
         if not isinstance(buffer, BufferExpr) or buffer not in buffers:
             names = ", ".join(each.name for each in buffers)
-            raise GraphError(f"{what}: {word}s are of buffers that the func uses ({names}), got {buffer!r}")
+            raise GraphError(f"{what}: {word}s are of buffers that the func uses ({names}), got {cited(buffer)}")
         if buffer.value is not None:
             raise GraphError(f"{what}: {buffer.name} is a constant, whose {word} is that of its array")
     return dict(given)

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, assert_never, get_args
 import attrs
 import numpy as np
 
-from slinky.errors import ProgramError
+from slinky.errors import ProgramError, cited
 from slinky.ir.operations import Accumulation, Operation, Reduction
 from slinky.ir.remembered import Remembering, remembered
 from slinky.symbolic.expressions import (
@@ -348,13 +348,13 @@ class Parallel:
 
 def _as_stages(given: Sequence[int]) -> tuple[int, ...]:
     if not isinstance(given, (tuple, list)) or not given or not all(is_integer(n) and n >= 1 for n in given):
-        raise ProgramError(f"the stages of a loop are numbers of statements, each 1 or more, got {given!r}")
+        raise ProgramError(f"the stages of a loop are numbers of statements, each 1 or more, got {cited(given)}")
     return tuple(map(int, given))
 
 
 def _as_depth(given: int) -> int:
     if not is_integer(given) or given < 1:
-        raise ProgramError(f"the depth of a pipelined loop is an integer, 1 or more, got {given!r}")
+        raise ProgramError(f"the depth of a pipelined loop is an integer, 1 or more, got {cited(given)}")
     return int(given)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.errors import ProgramError
+from slinky.errors import ProgramError, cited
 from slinky.ir.copies import with_fields
 from slinky.ir.statements import (
     KINDS,
@@ -53,7 +53,7 @@ def validated(given: object, depth: int = 0) -> Statement:
     Raises `ProgramError` saying which field of which statement holds what it cannot hold.
     """
     if not isinstance(given, KINDS):
-        raise ProgramError(f"expected a statement of slinky.ir, got {given!r}")
+        raise ProgramError(f"expected a statement of slinky.ir, got {cited(given)}")
     if depth > DEEPEST:
         raise ProgramError(f"statements nest at most {DEEPEST} deep")
     what = type(given).__name__
@@ -101,7 +101,7 @@ def _of_type(kind: str, value: Any, what: str, depth: int) -> Any:
             try:
                 return np.dtype(value)
             except TypeError:
-                raise ProgramError(f"{what} must be a dtype, got {value!r}") from None
+                raise ProgramError(f"{what} must be a dtype, got {cited(value)}") from None
         case "Mode":
             return _mode(value, what)
         case "Layout | None":
@@ -124,7 +124,7 @@ def _of_type(kind: str, value: Any, what: str, depth: int) -> Any:
 
 def _instance(value: Any, kind: type, what: str, expected: str) -> Any:
     if not isinstance(value, kind):
-        raise ProgramError(f"{what} must be {expected}, got {value!r}")
+        raise ProgramError(f"{what} must be {expected}, got {cited(value)}")
     return value
 
 
@@ -132,25 +132,25 @@ def _expr(value: Any, what: str) -> Any:
     try:
         return as_expr(value)
     except TypeError:
-        raise ProgramError(f"{what} must be an integer or an expression, got {value!r}") from None
+        raise ProgramError(f"{what} must be an integer or an expression, got {cited(value)}") from None
 
 
 def _tuple(values: Any, what: str, each: Any) -> Any:
     if not isinstance(values, (tuple, list)):
-        raise ProgramError(f"{what} must be a tuple, got {values!r}")
+        raise ProgramError(f"{what} must be a tuple, got {cited(values)}")
     new = tuple(each(value) for value in values)
     return values if isinstance(values, tuple) and all(a is b for a, b in zip(new, values, strict=True)) else new
 
 
 def _name(value: Any, what: str) -> Any:
     if not isinstance(value, str) or not value.isidentifier() or keyword.iskeyword(value) or value == "_":
-        raise ProgramError(f"{what} must be called by an identifier of Python, got {value!r}")
+        raise ProgramError(f"{what} must be called by an identifier of Python, got {cited(value)}")
     return value
 
 
 def _mode(value: Any, what: str) -> Any:
     if not isinstance(value, (Serial, Parallel, Pipelined)):
-        raise ProgramError(f"{what} must be ir.SERIAL or ir.Parallel() or ir.Pipelined((1, 1), 2), got {value!r}")
+        raise ProgramError(f"{what} must be ir.SERIAL or ir.Parallel() or ir.Pipelined((1, 1), 2), got {cited(value)}")
     workers = None if isinstance(value, Serial) else value.workers
     count = None if workers is None else constant_value(workers)
     if count is not None and count < 1:
@@ -162,14 +162,14 @@ def _layout(value: Any, what: str) -> Any:
     layout = _instance(value, Layout, what, "None or a layout, such as ir.Layout((None, None), 64)")
     strides = _tuple(layout.strides, what, lambda e: None if e is None else _expr(e, what))
     if not is_power_of_two(layout.alignment):
-        raise ProgramError(f"{what}: an alignment is a power of two, got {layout.alignment!r}")
+        raise ProgramError(f"{what}: an alignment is a power of two, got {cited(layout.alignment)}")
     blocks = _tuple(layout.blocks, what, lambda length: None if length is None else _block_length(length, what))
     return attrs.evolve(layout, strides=strides, alignment=int(layout.alignment), blocks=blocks)
 
 
 def _block_length(value: Any, what: str) -> int:
     if not is_integer(value) or value < 1:
-        raise ProgramError(f"{what}: a block has 1 coordinate or more, got {value!r}")
+        raise ProgramError(f"{what}: a block has 1 coordinate or more, got {cited(value)}")
     return int(value)
 
 

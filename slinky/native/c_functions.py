@@ -23,7 +23,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from slinky.errors import CallbackError, CompilationError, ExecutionError, GraphError, StorageError
+from slinky.errors import CallbackError, CompilationError, ExecutionError, GraphError, StorageError, cited
 from slinky.graph.buffers import valid_name
 from slinky.ir.given import as_dtype
 from slinky.ir.signatures import Signature
@@ -292,12 +292,12 @@ def c_kernel(
     Raises `CompilationError`, with what the compiler says, if that is no such function, or there is no compiler, and
     `GraphError` for what cannot be declared.
     """
-    what = f"the C kernel {name!r}"
+    what = f"the C kernel {cited(name)}"
     if not isinstance(cast(object, source), str):
-        raise GraphError(f"{what} needs its source as a text, got {source!r}")
+        raise GraphError(f"{what} needs its source as a text, got {cited(source)}")
     arrays, count, numbers = _declared(inputs, outputs, scalars, name, what)
     if not is_integer(dense) or dense < 0:
-        raise GraphError(f"{what}: dense is a number of dimensions, got {dense!r}")
+        raise GraphError(f"{what}: dense is a number of dimensions, got {cited(dense)}")
     operands = tuple([Operand(n, of, r, tuple([d < r - dense for d in range(r)]), (False,) * r) for n, of, r in arrays])
     again = (_c_kernel_again, (source, name, inputs, outputs, scalars, dense))
     parameters = usual_parameters(operands, numbers, minima=True)
@@ -363,11 +363,11 @@ def c_function(
 
     Raises `GraphError` for what is none of these, or cannot be declared so.
     """
-    what = f"the C function {name!r}" if name is not None else f"the C function {pointer!r}"
+    what = f"the C function {cited(pointer if name is None else name)}"
     found = pointer_of(pointer, what)
     arrays, count, numbers = _declared(inputs, outputs, scalars, found.name or "f" if name is None else name, what)
     if success is not None and not is_integer(success):
-        raise GraphError(f"{what}: success is an integer or None, got {success!r}")
+        raise GraphError(f"{what}: success is an integer or None, got {cited(success)}")
     again = None
     if found.python is not None:
         if parameters is not None or success != 0:
@@ -406,12 +406,12 @@ def _declared(
     """The arrays with how many are inputs, and the numbers. Raises `GraphError` for what is none."""
     valid_name(name, what)
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-        raise GraphError(f"{what} needs a name that C has, too, got {name!r}")
+        raise GraphError(f"{what} needs a name that C has, too, got {cited(name)}")
     reads, writes = _arrays({} if inputs is None else inputs, "inputs", what), _arrays(outputs, "outputs", what)
     if not writes:
         raise GraphError(f"{what} writes nothing: outputs must have at least one array")
     if scalars is not None and not isinstance(scalars, Mapping):
-        raise GraphError(f"{what}: scalars must be a dictionary, dtypes by name, got {scalars!r}")
+        raise GraphError(f"{what}: scalars must be a dictionary, dtypes by name, got {cited(scalars)}")
     numbers = tuple([Scalar(each, _dtype(of, each, what)) for each, of in (scalars or {}).items()])
     for number in numbers:
         if number.dtype not in C_TYPES:
@@ -427,11 +427,11 @@ def _declared(
 
 def _arrays(given: object, word: str, what: str) -> list[tuple[str, np.dtype[Any], int]]:
     if not isinstance(given, Mapping):
-        raise GraphError(f"{what}: {word} must be a dictionary, such as {{'a': (np.float32, 2)}}, got {given!r}")
+        raise GraphError(f"{what}: {word} must be a dictionary, such as {{'a': (np.float32, 2)}}, got {cited(given)}")
     found = []
     for name, pair in given.items():
         if not isinstance(pair, tuple) or len(pair) != 2 or not is_integer(pair[1]):
-            raise GraphError(f"{what}: {name!r} must be a dtype and a rank, such as (np.float32, 2), got {pair!r}")
+            raise GraphError(f"{what}: {name!r} must be a dtype and a rank, such as (np.float32, 2), got {cited(pair)}")
         if pair[1] < 0:
             raise GraphError(f"{what}: the rank of {name!r} is {pair[1]}")
         found.append((name, _dtype(pair[0], name, what), int(pair[1])))

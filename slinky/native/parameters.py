@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.errors import GraphError
+from slinky.errors import GraphError, cited
 from slinky.ir.given import is_listed
 from slinky.native.operators import C_TYPES
 
@@ -108,7 +108,7 @@ def read_parameters(
     Raises `GraphError` for what cannot be read, and where an array or a number is not passed at all.
     """
     if not is_listed(texts) or not all(isinstance(text, str) for text in texts):
-        raise GraphError(f"{what}: parameters must be a list of texts, such as 'x.extent[0]', got {texts!r}")
+        raise GraphError(f"{what}: parameters must be a list of texts, such as 'x.extent[0]', got {cited(texts)}")
     places = {name: (k, rank) for k, (name, rank) in enumerate(operands)}
     numbers = {each.name: n for n, each in enumerate(scalars)}
     found = tuple([_read(text, places, numbers, scalars, what) for text in texts])
@@ -128,7 +128,7 @@ def _read(
     if match is None:
         raise GraphError(
             f"{what}: a parameter is the name of an array or a number, or an item of an array such as 'x.extent[0]', "
-            f"with its C type if that is not int64_t: 'x.extent[0]: int'; got {text!r}"
+            f"with its C type if that is not int64_t: 'x.extent[0]: int'; got {cited(text)}"
         )
     name, item, dim, given = match["name"], match["item"], match["dim"], match["type"]
     if item is None and name in numbers:

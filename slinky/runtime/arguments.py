@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.errors import ArgumentError, CheckFailedError
+from slinky.errors import ArgumentError, CheckFailedError, cited
 from slinky.ir.given import as_float
 from slinky.ir.identifiers import by_names_as_python_reads
 from slinky.ir.printer import expression_text
@@ -120,7 +120,7 @@ def _float_values(program: Program, scalars: Mapping[str, object]) -> dict[str, 
         given = scalars[parameter.name]
         number = as_float(given)
         if number is None:
-            raise ArgumentError(f"scalar {parameter.name} must be a float, got {given!r}")
+            raise ArgumentError(f"scalar {parameter.name} must be a float, got {cited(given)}")
         found[parameter.name] = number
     return found
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-from slinky.errors import ArgumentError
+from slinky.errors import ArgumentError, cited
 from slinky.ir.statements import LoweredFunc, Program
 from slinky.runtime.run_options import RunOptions
 from slinky.runtime.statistics import RunStatistics
@@ -50,7 +50,7 @@ def register(name: str, where: str) -> None:
     """
     module, _, attribute = where.partition(":")
     if not module or not attribute:
-        raise ArgumentError(f"a back end is registered as 'module:attribute', got {where!r}")
+        raise ArgumentError(f"a back end is registered as 'module:attribute', got {cited(where)}")
     if _registered.setdefault(name, where) != where:
         raise ArgumentError(f"the back end {name!r} is {_registered[name]}; {where} needs another name")
 
@@ -59,13 +59,13 @@ def require_backend(name: object) -> None:
     """Raises `ArgumentError`, which lists the back ends, if there is none of this name."""
     if not isinstance(name, str) or name not in _registered:
         *others, last = map(repr, _registered)
-        raise ArgumentError(f"there is no back end {name!r}; there are {', '.join(others)} and {last}")
+        raise ArgumentError(f"there is no back end {cited(name)}; there are {', '.join(others)} and {last}")
 
 
 def fast_backend(name: str) -> str:
     """The back end that computes as this one does, and may round otherwise. Raises `ArgumentError` if there is none."""
     if name not in ("native", "native-fast"):
-        raise ArgumentError(f"fast=True is for the back end 'native', which rounds otherwise then; got {name!r}")
+        raise ArgumentError(f"fast=True is for the back end 'native', which rounds otherwise then; got {cited(name)}")
     return "native-fast"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
-from slinky.errors import ArgumentError, StorageError
+from slinky.errors import ArgumentError, StorageError, cited
 from slinky.ir.given import is_listed
 from slinky.symbolic.expressions import is_integer, require_integer
 from slinky.unloaded import is_masked
@@ -124,7 +124,7 @@ class Buffer:
         at = require_integer(at, f"a coordinate of dimension {axis}")
         if not self.min[d] <= at <= self.max[d]:
             raise ArgumentError(
-                f"there is no {at} in dimension {axis} of {self}, which has {self.min[d]}..{self.max[d]}"
+                f"there is no {cited(at)} in dimension {axis} of {self}, which has {self.min[d]}..{self.max[d]}"
             )
         index: tuple[Any, ...] = (*(slice(None),) * d, at - self.min[d], ...)
         return buffer_at(self.array[index], (*self.min[:d], *self.min[d + 1 :]))
@@ -146,7 +146,7 @@ class Buffer:
     def _dimension(self, axis: object) -> int:
         """A dimension, counted from 0."""
         if not is_integer(axis) or not -self.rank <= cast(int, axis) < self.rank:
-            raise ArgumentError(f"{self} has {self.rank} dimensions, counted from 0; there is no {axis!r}")
+            raise ArgumentError(f"{self} has {self.rank} dimensions, counted from 0; there is no {cited(axis)}")
         return int(cast(int, axis)) % self.rank
 
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:
@@ -165,7 +165,7 @@ class Buffer:
 def _origin(given: object, rank: int) -> tuple[int, ...]:
     """The coordinates of a first element, as a user gives them."""
     if not is_listed(given) or len(origin := tuple(given)) != rank:
-        raise ArgumentError(f"an array of rank {rank} needs {rank} coordinates, got min={given!r}")
+        raise ArgumentError(f"an array of rank {rank} needs {rank} coordinates, got min={cited(given)}")
     return tuple(require_integer(lo, f"min of dimension {d}") for d, lo in enumerate(origin))
 
 
@@ -237,7 +237,7 @@ def _described(given: object, error: Exception) -> str:
     """What was given instead of an array, and what would help."""
     kind = type(given).__name__
     if isinstance(given, (bool, int, float, complex, np.generic)):
-        return f"{kind}: wrap it, as in np.array({given})"
+        return f"{kind}: wrap it, as in np.array({cited(given) if isinstance(given, int) else given})"
     if isinstance(given, (list, tuple)):
         return f"{kind}: make it an array first, as in np.array(...)"
     if hasattr(given, "__cuda_array_interface__"):

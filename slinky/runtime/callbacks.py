@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from slinky.errors import ArgumentError, CallbackError
+from slinky.errors import ArgumentError, CallbackError, cited
 from slinky.ir.sharing import in_place_pairs
 from slinky.ir.statements import Call, LoweredFunc
 from slinky.runtime.buffers import Array, Buffer, buffer_at, read_only
@@ -113,7 +113,7 @@ def is_debugging() -> bool:
     """
     setting = os.environ.get("SLINKY_DEBUG", "")
     if setting not in ("", "0", "1"):
-        raise ArgumentError(f"SLINKY_DEBUG must be 0 or 1, got {setting!r}")
+        raise ArgumentError(f"SLINKY_DEBUG must be 0 or 1, got {cited(setting)}")
     return setting == "1"
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from slinky.errors import ArgumentError, StorageError
+from slinky.errors import ArgumentError, StorageError, cited
 from slinky.ir.given import as_dtype, is_listed
 from slinky.runtime import mirrored
 from slinky.runtime.buffers import Array, Buffer, buffer_at
@@ -58,11 +58,15 @@ class Ring:
             extents = tuple(require_integer(n, "an extent of a ring") for n in shape)
             self._dtype = as_dtype(dtype)
         except (TypeError, ValueError) as error:
-            raise ArgumentError(f"a ring needs a shape and a dtype, got {shape!r} and {dtype!r}: {error}") from None
+            raise ArgumentError(
+                f"a ring needs a shape and a dtype, got {cited(shape)} and {cited(dtype)}: {error}"
+            ) from None
         if not extents or min(extents) < 1 or self._dtype.hasobject or dtype is None:
-            raise ArgumentError(f"a ring needs elements, of a dtype without objects; got {shape!r} of {dtype!r}")
+            raise ArgumentError(
+                f"a ring needs elements, of a dtype without objects; got {cited(shape)} of {cited(dtype)}"
+            )
         if not is_integer(axis) or not -len(extents) <= axis < len(extents):
-            raise ArgumentError(f"a ring of {len(extents)} dimensions has no axis {axis!r}")
+            raise ArgumentError(f"a ring of {len(extents)} dimensions has no axis {cited(axis)}")
         self.axis = int(axis) % len(extents)
         size = mirrored.whole_pages(math.prod(extents) * self._dtype.itemsize)
         if not _is_available():

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from slinky.errors import ArgumentError
+from slinky.errors import ArgumentError, cited
 from slinky.ir.given import is_flag
 from slinky.runtime.statistics import Hooks
 
@@ -35,12 +35,12 @@ class RunOptions:
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.hooks, Hooks):
-            raise ArgumentError(f"hooks must be sl.Hooks, got {self.hooks!r}")
+            raise ArgumentError(f"hooks must be sl.Hooks, got {cited(self.hooks)}")
         if not _is_checked(self.checked):
-            raise ArgumentError(f"checked must be False, True or 'first', got {self.checked!r}")
+            raise ArgumentError(f"checked must be False, True or 'first', got {cited(self.checked)}")
         for what, flag in (("timed", self.timed), ("progress", self.progress)):
             if not is_flag(flag):
-                raise ArgumentError(f"{what} must be True or False, got {flag!r}")
+                raise ArgumentError(f"{what} must be True or False, got {cited(flag)}")
 
 
 def _is_checked(given: object) -> bool:

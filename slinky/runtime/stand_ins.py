@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from slinky.errors import ArgumentError
+from slinky.errors import ArgumentError, cited
 from slinky.ir.statements import BufferParameter
 from slinky.runtime.arguments import take_arguments
 from slinky.runtime.buffers import Array
@@ -54,7 +54,9 @@ def _array_with_strides(parameter: BufferParameter, shape: tuple[int, ...], stri
 def _array(parameter: BufferParameter, shape: tuple[int, ...]) -> Array:
     """A writable array of this shape that takes no memory as long as nobody touches its elements."""
     if not all(is_integer(n) and n >= 0 for n in shape):
-        raise ArgumentError(f"argument {parameter.name}: a shape is a tuple of integers of at least 0, got {shape!r}")
+        raise ArgumentError(
+            f"argument {parameter.name}: a shape is a tuple of integers of at least 0, got {cited(shape)}"
+        )
     try:
         return untouched(shape, parameter.dtype)
     except (OSError, OverflowError, ValueError, MemoryError) as error:

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeAlias
 
 import attrs
 
-from slinky.errors import ArgumentError
+from slinky.errors import ArgumentError, cited
 from slinky.ir.nesting import funcs_in
 from slinky.ir.operations import Copy
 from slinky.ir.statements import Program
@@ -80,7 +80,7 @@ class Hooks:
         for field in attrs.fields(Hooks):
             hook = getattr(self, field.name)
             if hook is not None and not callable(hook):
-                raise ArgumentError(f"hook {field.name} must be callable, got {hook!r}")
+                raise ArgumentError(f"hook {field.name} must be callable, got {cited(hook)}")
 
     def after(self, first: Hooks) -> Hooks:
         """Hooks that do what `first` does, and then what these do."""

@@ -29,7 +29,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from slinky.errors import ArgumentError
+from slinky.errors import ArgumentError, cited
 from slinky.ir.stages import Task, may_begin
 from slinky.runtime import forks
 from slinky.symbolic.expressions import is_integer
@@ -65,7 +65,7 @@ def workers_or_default(threads: int | None) -> int:
     if threads is None:
         return default_workers()
     if not is_integer(threads) or threads < 1:
-        raise ArgumentError(f"threads must be an integer of at least 1, or None, got {threads!r}")
+        raise ArgumentError(f"threads must be an integer of at least 1, or None, got {cited(threads)}")
     return int(threads)
 
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from slinky.errors import ArgumentError
+from slinky.errors import ArgumentError, cited
 from slinky.kept import as_path
 from slinky.runtime import forks
 from slinky.runtime.statistics import Hooks, Span
@@ -90,7 +90,7 @@ def require_writable(path: str | os.PathLike[str]) -> None:
     try:
         file = as_path(path)
     except TypeError as error:
-        raise ArgumentError(f"trace: path must be the name of a file, got {path!r}: {error}") from None
+        raise ArgumentError(f"trace: path must be the name of a file, got {cited(path)}: {error}") from None
     try:
         if not file.exists():
             with tempfile.TemporaryFile(dir=file.parent):

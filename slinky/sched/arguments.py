@@ -40,7 +40,7 @@ from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find, stands_not_before
 from slinky.cursors.versions import Version
 from slinky.cursors.writing import plain_pattern, remembered
-from slinky.errors import InvalidCursorError, OperationError, PatternError
+from slinky.errors import InvalidCursorError, OperationError, PatternError, cited
 from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr, as_expr
 
@@ -325,7 +325,7 @@ def _sequence_argument(
     if single is not None and (is_one or not np.iterable(value)):
         return single(p, value)
     if is_one or not np.iterable(value):
-        raise OperationError(f"expected a {kind.__name__}, got {value!r}")
+        raise OperationError(f"expected a {kind.__name__}, got {cited(value)}")
     given = list(value)
     if not repeated and len(given) != len(items):
         raise OperationError(f"expected {len(items)} items, got {len(given)}")
@@ -353,13 +353,13 @@ def _cursor_argument(classes: tuple[type[Cursor], ...], optional: bool, p: Pipel
             return value
         raise InvalidCursorError(f"expected {_kinds(classes)}, got an InvalidCursor, which stands for no place")
     if not isinstance(value, Cursor):
-        raise OperationError(f"expected {_kinds(classes)} or a pattern, got {value!r}")
+        raise OperationError(f"expected {_kinds(classes)} or a pattern, got {cited(value)}")
     cursor = p.forward(value)
     if isinstance(cursor, classes):
         return cursor
     if BlockCursor in classes and isinstance(cursor, StatementCursor):
         return cursor.as_block()
-    raise OperationError(f"expected {_kinds(classes)}, got {cursor!r}")
+    raise OperationError(f"expected {_kinds(classes)}, got {cited(cursor)}")
 
 
 def _match(classes: tuple[type[Cursor], ...], p: Pipeline, pattern: str) -> object:

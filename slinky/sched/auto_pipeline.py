@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import slinky as sl
+from slinky.errors import cited
 from slinky.runtime.collector import collector_paused
 from slinky.sched.automatic import auto_schedule, require_options
 
@@ -113,7 +114,9 @@ def scheduled_by_itself(p: sl.Pipeline, arrays: tuple[object, ...], options: dic
     known = ("max_bytes", "workers", "machine", "backend")
     for name in options:
         if name not in known:
-            raise sl.OperationError(f"auto: without arrays it takes {', '.join(known)}, got {name}={options[name]!r}")
+            raise sl.OperationError(
+                f"auto: without arrays it takes {', '.join(known)}, got {name}={cited(options[name])}"
+            )
     require_options(given["max_bytes"], given["workers"], given["machine"], given["backend"])
     return AutoPipeline(p, **options)
 

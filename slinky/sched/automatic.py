@@ -19,6 +19,7 @@ from typing import Any
 import attrs
 
 import slinky as sl
+from slinky.errors import cited
 from slinky.ir.given import is_flag
 from slinky.runtime.backends import require_backend
 from slinky.runtime.collector import collector_paused
@@ -73,7 +74,7 @@ def auto_schedule(
         raise sl.OperationError(f"auto_schedule: the first argument must be a Pipeline, got {type(p).__name__}")
     require_options(max_bytes, workers, machine, backend)
     if not is_flag(rc):
-        raise sl.OperationError(f"auto_schedule: rc must be True or False, got {rc!r}")
+        raise sl.OperationError(f"auto_schedule: rc must be True or False, got {cited(rc)}")
     machine = machine or this_machine_for(backend)
     aims = Aims(machine=machine, workers=machine.cores if workers is None else int(workers), backend=backend)
     with collector_paused():
@@ -135,11 +136,11 @@ def require_options(
     for name, value, least in (("max_bytes", max_bytes, 0), ("workers", workers, 1)):
         if value is not None and (not is_integer(value) or not least <= value < 1 << 63):
             limits = f"of at least {least}" if not is_integer(value) or value < least else "of 63 bits at most"
-            raise sl.OperationError(f"{who}: {name} must be an integer {limits}, got {value!r}")
+            raise sl.OperationError(f"{who}: {name} must be an integer {limits}, got {cited(value)}")
     if machine is not None and not isinstance(machine, Machine):
-        raise sl.OperationError(f"{who}: machine must be a Machine, got {machine!r}")
+        raise sl.OperationError(f"{who}: machine must be a Machine, got {cited(machine)}")
     if not isinstance(backend, str):
-        raise sl.OperationError(f"{who}: backend must be the name of a back end, got {backend!r}")
+        raise sl.OperationError(f"{who}: backend must be the name of a back end, got {cited(backend)}")
     require_backend(backend)
 
 

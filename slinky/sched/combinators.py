@@ -23,7 +23,7 @@ import attrs
 
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.cursors import DimCursor, ExprCursor, StatementCursor
-from slinky.errors import InvalidCursorError, OperationError, PatternError, SchedulingError
+from slinky.errors import InvalidCursorError, OperationError, PatternError, SchedulingError, cited
 from slinky.ir.given import is_iterable
 from slinky.pipeline import Pipeline
 from slinky.sched.records import ReturnedCursors
@@ -89,7 +89,7 @@ class Schedule:
             raise OperationError(f"{self._text}: the first argument must be a Pipeline, got {type(p).__name__}")
         found = p.find(place) if isinstance(place, str) else place
         if found is not None and not isinstance(found, Cursor):
-            raise OperationError(f"{self._text}: expected a cursor or a pattern, got {place!r}")
+            raise OperationError(f"{self._text}: expected a cursor or a pattern, got {cited(place)}")
         try:
             end = self._apply(State(p, found))
         except SchedulingError as error:
@@ -133,7 +133,7 @@ def at(name: str) -> Schedule:
     Raises `PatternError` if there is no such cursor, `InvalidCursorError` if it stands for no place.
     """
     if not isinstance(name, str):
-        raise OperationError(f"at: expected the name of a returned cursor, got {name!r}")
+        raise OperationError(f"at: expected the name of a returned cursor, got {cited(name)}")
 
     def run(state: State) -> State:
         if state.record is None:
@@ -152,7 +152,7 @@ def navigate(move: str | Callable[[Any], Any]) -> Schedule:
     """
     text = _text("navigate", move)
     if not isinstance(move, str) and not callable(move):
-        raise OperationError(f"navigate: expected a pattern or a function of a cursor, got {move!r}")
+        raise OperationError(f"navigate: expected a pattern or a function of a cursor, got {cited(move)}")
 
     def run(state: State) -> State:
         here = state.cursor()
@@ -340,7 +340,7 @@ def _result(text: str, state: State, given: Any) -> State:
     new, found = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
     if not isinstance(new, Pipeline) or not isinstance(found, (Cursor, ReturnedCursors, type(None))):
         raise OperationError(
-            f"{text}: a step returns a pipeline, or a pipeline and a record or a cursor of it, got {given!r}"
+            f"{text}: a step returns a pipeline, or a pipeline and a record or a cursor of it, got {cited(given)}"
         )
     if isinstance(found, Cursor):
         return State(new, found)
@@ -350,7 +350,7 @@ def _result(text: str, state: State, given: Any) -> State:
 def _taking_places(function: object, who: str) -> Callable[..., Any]:
     """A function of a pipeline and a place, which gets the pipeline alone if it takes no more, or there is no place."""
     if not callable(function):
-        raise OperationError(f"{who}: expected a step, a function of a pipeline and a place, got {function!r}")
+        raise OperationError(f"{who}: expected a step, a function of a pipeline and a place, got {cited(function)}")
     takes_place = _takes_two(function)
 
     def call(p: Pipeline, place: Cursor | None, **more: Any) -> Any:
@@ -393,11 +393,11 @@ def _finder(places: object, who: str) -> Callable[[State], list[Cursor]]:
     def given(state: State) -> list[Cursor]:
         answer = function(state.pipeline, state.cursor())
         if not is_iterable(answer):
-            raise OperationError(f"{who}: {_text_of(places)} must give several cursors, or none, got {answer!r}")
+            raise OperationError(f"{who}: {_text_of(places)} must give several cursors, or none, got {cited(answer)}")
         found = list(answer)
         wrong = next((c for c in found if not isinstance(c, Cursor)), None)
         if wrong is not None:
-            raise OperationError(f"{who}: {_text_of(places)} must give cursors, got {wrong!r}")
+            raise OperationError(f"{who}: {_text_of(places)} must give cursors, got {cited(wrong)}")
         return [state.pipeline.forward(cursor) for cursor in found]
 
     return given
@@ -408,13 +408,13 @@ def _require_place(cursor: object, who: str) -> Cursor:
     if isinstance(cursor, InvalidCursor):
         raise InvalidCursorError(f"{who} gives an InvalidCursor, which stands for no place")
     if not isinstance(cursor, Cursor):
-        raise OperationError(f"{who} must give one cursor, got {cursor!r}")
+        raise OperationError(f"{who} must give one cursor, got {cited(cursor)}")
     return cursor
 
 
 def _require_count(most: int, who: str) -> int:
     if not is_integer(most) or most < 0:
-        raise OperationError(f"{who}: most must be an integer of at least 0, got {most!r}")
+        raise OperationError(f"{who}: most must be an integer of at least 0, got {cited(most)}")
     return int(most)
 
 

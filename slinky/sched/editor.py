@@ -30,7 +30,7 @@ from slinky.cursors.cursors import (
     StatementCursor,
 )
 from slinky.cursors.editing import Edit, Gap
-from slinky.errors import InvalidCursorError, OperationError, ProgramError
+from slinky.errors import InvalidCursorError, OperationError, ProgramError, cited
 from slinky.ir.copies import expressions_of
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement, walk
 from slinky.ir.substitution import substitute_statement
@@ -125,7 +125,7 @@ class Editor:
         identities = self._some(place)
         if not callable(around):
             raise OperationError(
-                f"expected a function of a block, such as lambda block: ir.If(c, block), got {around!r}"
+                f"expected a function of a block, such as lambda block: ir.If(c, block), got {cited(around)}"
             )
         (outer,) = self._given((around(self.block(place)),), apart_from=identities)
         inside = {s.id for s in walk((outer,))}
@@ -154,7 +154,7 @@ class Editor:
         Loops inside keep their own variables, and get others where a replacement would run into them.
         """
         if not isinstance(replacements, Mapping):
-            raise OperationError(f"replacements are expressions by symbol, got {replacements!r}")
+            raise OperationError(f"replacements are expressions by symbol, got {cited(replacements)}")
         try:
             exprs = {as_expr(symbol): as_expr(e) for symbol, e in replacements.items()}
         except TypeError as error:
@@ -169,7 +169,7 @@ class Editor:
         """Give an intermediate another name, wherever it is used."""
         identity = self._one(alloc)
         if not isinstance(self._edit.statement(identity), Alloc):
-            raise OperationError(f"only the buffer of an allocation can be renamed, got {alloc!r}")
+            raise OperationError(f"only the buffer of an allocation can be renamed, got {cited(alloc)}")
         require_name(name, "a buffer")
         self._edit.rename_buffer(identity, name)
 
@@ -228,7 +228,7 @@ class Editor:
         elif attrs.has(type(place)) and isinstance(identity := getattr(place, "id", None), int):
             found = (identity,)
         else:
-            raise OperationError(f"expected a statement or a block, a pattern or a cursor, got {place!r}")
+            raise OperationError(f"expected a statement or a block, a pattern or a cursor, got {cited(place)}")
         for identity in found:
             if identity not in self._edit.entries:
                 why = self._edit.ended.get(identity, "never had it")
@@ -238,13 +238,13 @@ class Editor:
     def _one(self, place: object) -> int:
         found = self._some(place)
         if len(found) != 1:
-            raise OperationError(f"expected one statement, got {place!r}, which has {len(found)}")
+            raise OperationError(f"expected one statement, got {cited(place)}, which has {len(found)}")
         return found[0]
 
     def _gap(self, gap: object) -> Gap:
         cursor = self._pipeline.forward(gap) if isinstance(gap, Cursor) else gap
         if not isinstance(cursor, GapCursor):
-            raise OperationError(f"expected a gap, such as p.find('for y').before(), got {gap!r}")
+            raise OperationError(f"expected a gap, such as p.find('for y').before(), got {cited(gap)}")
         return Gap(self._one(cursor.anchor()), cursor._is_before)
 
     def _around(self, identity: int) -> set[int]:

@@ -32,7 +32,7 @@ from slinky.cursors.cursors import (
 from slinky.cursors.parameters import ArgCursor
 from slinky.cursors.patterns import find
 from slinky.cursors.versions import Version
-from slinky.errors import InvalidCursorError, OperationError
+from slinky.errors import InvalidCursorError, OperationError, cited
 from slinky.ir.blocks import blocks_of_dims, stored_extents
 from slinky.ir.effects import calls_in, read_by, written_by
 from slinky.ir.operations import Nested
@@ -175,7 +175,7 @@ def region(p: Pipeline, place: Cursor | str, buffer: str | None = None) -> tuple
     if buffer is None:
         return found
     if not isinstance(buffer, str):
-        raise OperationError(f"region: a buffer is given by its name, got {buffer!r}")
+        raise OperationError(f"region: a buffer is given by its name, got {cited(buffer)}")
     chosen = tuple(access for access in found if access.buffer == buffer)
     if not chosen:
         touched = ", ".join(dict.fromkeys(access.buffer for access in found)) or "nothing"
@@ -365,10 +365,10 @@ def _place(p: Pipeline, given: object, kinds: tuple[type[Cursor], ...], who: str
     elif isinstance(given, Cursor):
         cursor = p.forward(given)
     else:
-        raise OperationError(f"{who}: expected a cursor or a pattern, got {given!r}")
+        raise OperationError(f"{who}: expected a cursor or a pattern, got {cited(given)}")
     if not isinstance(cursor, kinds):
         titles = " or ".join(kind.__name__ for kind in kinds)
-        raise OperationError(f"{who}: expected a {titles}, got {cursor!r}")
+        raise OperationError(f"{who}: expected a {titles}, got {cited(cursor)}")
     return cursor
 
 
@@ -384,4 +384,4 @@ def _statement_of(place: object, who: str) -> int:
             return place._first
         case StatementCursor() | GapCursor() | DimCursor() | ExprCursor():
             return place._id
-    raise OperationError(f"{who}: expected a place in the body of the pipeline, got {place!r}")
+    raise OperationError(f"{who}: expected a place in the body of the pipeline, got {cited(place)}")

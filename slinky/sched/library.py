@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import slinky as sl
+from slinky.errors import cited
 from slinky.ir import with_range
 from slinky.symbolic import Rate, fastest, is_integer, prove, rate, symbols, variable
 
@@ -27,7 +28,7 @@ def tile(p: sl.Pipeline, call: sl.CallCursor | str, sizes: Mapping[str, Any]) ->
     """
     assert isinstance(call, sl.CallCursor)
     if not _is_mapping(sizes) or not sizes:
-        raise sl.OperationError(f"sizes says how long a tile is by dimension, such as {{'y': 32}}, got {sizes!r}")
+        raise sl.OperationError(f"sizes says how long a tile is by dimension, such as {{'y': 32}}, got {cited(sizes)}")
     loops: list[sl.Cursor] = []
     for dim, size in sizes.items():
         p, split = sl.split_loop(p, p.forward(call).dim(dim), size, rc=True)
@@ -51,7 +52,7 @@ def align_loop(p: sl.Pipeline, loop: sl.LoopCursor | str, multiple: int) -> Any:
     """
     assert isinstance(loop, sl.LoopCursor)
     if not is_integer(multiple) or multiple < 1:
-        raise sl.OperationError(f"multiple must be an integer, 1 or more, got {multiple!r}")
+        raise sl.OperationError(f"multiple must be an integer, 1 or more, got {cited(multiple)}")
     edit = sl.edit(p)
     old = edit.statement(loop)
     start = old.range.min // multiple * multiple
@@ -291,7 +292,7 @@ def strips(p: sl.Pipeline, rows: sl.Expr | int, workers: int = 1) -> Any:
         calls: the calls in them.
     """
     if not is_integer(workers) or workers < 1:
-        raise sl.OperationError(f"workers must be an integer of at least 1, got {workers!r}")
+        raise sl.OperationError(f"workers must be an integer of at least 1, got {cited(workers)}")
     workers = int(workers)
     if prove(rows <= 0) if isinstance(rows, sl.Expr) else rows < 1:
         raise sl.OperationError(f"rows must be at least 1, got {rows}")

@@ -25,7 +25,7 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
-from slinky.errors import OperationError
+from slinky.errors import OperationError, cited
 from slinky.ir.given import as_float
 from slinky.kept import cache_folder, replace_json
 from slinky.symbolic import is_integer
@@ -41,14 +41,16 @@ def _plain(value: object) -> object:
 
 def _require_positive(_: object, field: attrs.Attribute[Any], value: object) -> None:
     if (number := as_float(value)) is None or not 0 < number < float("inf"):
-        raise OperationError(f"Machine: {field.name} must be a number above 0, got {value!r}")
+        raise OperationError(f"Machine: {field.name} must be a number above 0, got {cited(value)}")
     if not _LEAST <= number <= _MOST:
-        raise OperationError(f"Machine: {field.name} must be a number from {_LEAST} to {_MOST}, got {value!r}")
+        raise OperationError(f"Machine: {field.name} must be a number from {_LEAST} to {_MOST}, got {cited(value)}")
 
 
 def _require_count(_: object, field: attrs.Attribute[Any], value: object) -> None:
     if not is_integer(value) or not 0 < cast(int, value) < 1 << 63:
-        raise OperationError(f"Machine: {field.name} must be an integer above 0, of 63 bits at most, got {value!r}")
+        raise OperationError(
+            f"Machine: {field.name} must be an integer above 0, of 63 bits at most, got {cited(value)}"
+        )
 
 
 @attrs.frozen(kw_only=True)

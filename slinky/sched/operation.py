@@ -22,7 +22,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, Ty
 import numpy as np
 
 from slinky.cursors.lineages import Applied
-from slinky.errors import InvalidCursorError, OperationError, RewritingError, SchedulingError
+from slinky.errors import InvalidCursorError, OperationError, RewritingError, SchedulingError, cited
 from slinky.pipeline import Pipeline
 from slinky.sched.arguments import Arguments, arguments_of
 from slinky.sched.records import NamedCursors, ReturnedCursors, record_class, require_cursors, require_names
@@ -109,7 +109,7 @@ def sched_op(*cursors: Any) -> Any:
             if not isinstance(p, Pipeline):
                 raise OperationError(f"{name}: the first argument must be a Pipeline, got {type(p).__name__}")
             if not isinstance(rc, (int, np.bool_)):
-                raise OperationError(f"{name}: rc must be True or False, got {rc!r}")
+                raise OperationError(f"{name}: rc must be True or False, got {cited(rc)}")
             taken = arguments()
             given: Sequence[Any] = ()
             named: Mapping[str, Any] = {}
@@ -150,7 +150,8 @@ def _declared_record(cursors: tuple[object, ...]) -> type[ReturnedCursors] | Non
         return kind
     if isinstance(kind, type):
         raise OperationError(
-            f"sched_op takes names of cursors, or a class of records, a subclass of sl.ReturnedCursors; got {kind!r}"
+            f"sched_op takes names of cursors, or a class of records, a subclass of sl.ReturnedCursors; "
+            f"got {cited(kind)}"
         )
     if any(map(callable, cursors)):
         raise OperationError("sched_op takes the names of cursors: write @sched_op(), with parentheses, for none")
@@ -173,7 +174,9 @@ def _signature(name: str, function: Callable[..., Any]) -> inspect.Signature:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
-        raise OperationError(f"{name}: sched_op makes an operation of a function, got {function!r}: {error}") from None
+        raise OperationError(
+            f"{name}: sched_op makes an operation of a function, got {cited(function)}: {error}"
+        ) from None
     first = next(iter(signature.parameters.values()), None)
     takes_one = first is not None and first.kind in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD)
     if not takes_one or "rc" in signature.parameters:
@@ -240,7 +243,7 @@ def _parts(name: str, result: Any, record: type[ReturnedCursors]) -> tuple[Pipel
     new, found = result if isinstance(result, tuple) and len(result) == 2 else (None, None)
     if not isinstance(new, Pipeline):
         raise OperationError(
-            f"{name}: an operation returns a pipeline and a tuple of its {count} cursors, got {result!r}"
+            f"{name}: an operation returns a pipeline and a tuple of its {count} cursors, got {cited(result)}"
         )
     if type(found) is tuple and len(found) == count:  # as primitives return them
         require_cursors(name, found)

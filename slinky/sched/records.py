@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, dataclass_transform
 
 from slinky.cursors.base import Cursor, InvalidCursor
-from slinky.errors import NoPlaceError, OperationError, PatternError
+from slinky.errors import NoPlaceError, OperationError, PatternError, cited
 
 
 @dataclass_transform(frozen_default=True)
@@ -80,7 +80,9 @@ class ReturnedCursors:
                 raise PatternError(self._lacks(index))
             return getattr(self, index)
         if not isinstance(index, SupportsIndex):
-            raise OperationError(f"{type(self).__name__} is indexed by a position, a name or a slice, got {index!r}")
+            raise OperationError(
+                f"{type(self).__name__} is indexed by a position, a name or a slice, got {cited(index)}"
+            )
         at, count = operator.index(index), len(self)
         if not -count <= at < count:
             raise PatternError(self._lacks(at))
@@ -140,7 +142,7 @@ def require_names(names: tuple[object, ...], who: str) -> None:
     """Raise `OperationError` unless these can be the fields of a record."""
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise OperationError(f"{who} takes names of cursors, such as 'outer', got {name!r}")
+            raise OperationError(f"{who} takes names of cursors, such as 'outer', got {cited(name)}")
         if hasattr(ReturnedCursors, name):
             raise OperationError(f"a cursor cannot be called {name!r}, which the record of cursors has already")
         if names.count(name) > 1:
@@ -173,7 +175,9 @@ def require_cursors(name: str, cursors: tuple[Any, ...]) -> None:
         if isinstance(cursor, Cursor):
             continue
         if not isinstance(cursor, tuple) or not all(isinstance(each, Cursor) for each in cursor):
-            raise OperationError(f"{name}: what an operation returns beside the pipeline are cursors, got {cursor!r}")
+            raise OperationError(
+                f"{name}: what an operation returns beside the pipeline are cursors, got {cited(cursor)}"
+            )
 
 
 def _restored(title: str, fields: tuple[str, ...], cursors: tuple[Any, ...]) -> Any:

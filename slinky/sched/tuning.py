@@ -25,7 +25,7 @@ import attrs
 import numpy as np
 
 import slinky as sl
-from slinky.errors import MissingExtraError
+from slinky.errors import MissingExtraError, cited
 from slinky.ir.given import as_float, is_flag
 from slinky.kept import as_path, replace_json
 from slinky.sched.automatic import require_options
@@ -83,9 +83,9 @@ def tune(
     """
     budget = as_float(budget_s)
     if budget is None or not budget >= 0:
-        raise sl.OperationError(f"tune: budget_s must be a number of seconds, 0 or more, got {budget_s!r}")
+        raise sl.OperationError(f"tune: budget_s must be a number of seconds, 0 or more, got {cited(budget_s)}")
     if not is_flag(progress):
-        raise sl.OperationError(f"tune: progress must be True or False, got {progress!r}")
+        raise sl.OperationError(f"tune: progress must be True or False, got {cited(progress)}")
     if not isinstance(p, sl.Pipeline):
         raise sl.OperationError(f"tune: the first argument must be a Pipeline, got {type(p).__name__}")
     require_options(max_bytes, workers, machine, "python", who="tune")
@@ -362,7 +362,7 @@ def _candidate(value: Any) -> Candidate:
 def _named_values(found: Any) -> dict[str, Any]:
     """What was found, if it has names for its values. Raises `ValueError` for anything else."""
     if not isinstance(found, dict):
-        raise ValueError(f"expected names and values, got {found!r}")
+        raise ValueError(f"expected names and values, got {cited(found)}")
     return found
 
 
@@ -370,7 +370,7 @@ def _file(cache: object) -> Path:
     try:
         return as_path(cache)
     except TypeError as error:
-        raise sl.OperationError(f"tune: cache must be the name of a file, got {cache!r}: {error}") from None
+        raise sl.OperationError(f"tune: cache must be the name of a file, got {cited(cache)}: {error}") from None
 
 
 def _require_writable(path: Path) -> None:

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+from slinky.errors import cited
 from slinky.symbolic.nodes import (
     Condition,
     Constant,
@@ -379,7 +380,7 @@ def maximum(*operands: ExprLike) -> Expr:
 def select(condition: Condition, then: ExprLike, otherwise: ExprLike) -> Expr:
     """`then` where the condition holds, else `otherwise`."""
     if not isinstance(condition, Condition):
-        raise TypeError(f"select() expects a condition such as y <= 3, got {condition!r}")
+        raise TypeError(f"select() expects a condition such as y <= 3, got {cited(condition)}")
     a, b = as_expr(then), as_expr(otherwise)
     if isinstance(condition, Truth):
         return a if condition.value else b

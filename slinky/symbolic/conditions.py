@@ -15,6 +15,7 @@ import math
 from functools import lru_cache
 from typing import cast
 
+from slinky.errors import cited
 from slinky.symbolic.arithmetic import (
     SYMBOLS,
     WIDEST,
@@ -177,7 +178,7 @@ def _junction(kind: type[And] | type[Or], conditions: tuple[Condition, ...]) -> 
     flat: dict[Condition, None] = {}
     for condition in conditions:
         if not isinstance(condition, Condition):
-            raise TypeError(f"expected a condition such as y <= 3, got {condition!r}")
+            raise TypeError(f"expected a condition such as y <= 3, got {cited(condition)}")
         for operand in condition.operands if isinstance(condition, kind) else (condition,):
             if operand is dominant:
                 return dominant
@@ -195,7 +196,7 @@ def negate(condition: Condition) -> Condition:
     if type(condition) is NonNegative:
         return nonnegative(plus(scale(condition.expr, -1), -1))
     if not isinstance(condition, Condition):
-        raise TypeError(f"expected a condition, got {condition!r}")
+        raise TypeError(f"expected a condition, got {cited(condition)}")
     # Inner conditions first, without recursion: a condition may be nested to any depth.
     negated: dict[Condition, Condition] = {}
     stack = [condition]

@@ -13,7 +13,7 @@ import operator
 from numbers import Integral
 from typing import Any, cast
 
-from slinky.errors import ExpressionError
+from slinky.errors import ExpressionError, cited
 from slinky.symbolic.arithmetic import (
     METADATA_FIELDS,
     add,
@@ -138,8 +138,10 @@ def require_integer(value: object, where: str) -> int:
     Raises `ExpressionError` naming `where` for anything else.
     """
     if isinstance(value, bool):
-        raise ExpressionError(f"{where} must be an integer, got {value!r}")
+        raise ExpressionError(f"{where} must be an integer, got {cited(value)}")
     try:
         return operator.index(cast(Any, value))
     except TypeError:
-        raise ExpressionError(f"{where} must be an integer, got {value!r} of type {type(value).__name__}") from None
+        raise ExpressionError(
+            f"{where} must be an integer, got {cited(value)} of type {type(value).__name__}"
+        ) from None

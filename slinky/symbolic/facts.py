@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 
 import attrs
 
+from slinky.errors import cited
 from slinky.symbolic.arithmetic import Terms
 from slinky.symbolic.expressions import (
     And,
@@ -145,7 +146,7 @@ def _flat(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     flat: dict[Condition, None] = {}
     for condition in conditions:
         if not isinstance(condition, Condition):
-            raise TypeError(f"expected a condition such as y <= 3, got {condition!r}")
+            raise TypeError(f"expected a condition such as y <= 3, got {cited(condition)}")
         for part in condition.operands if type(condition) is And else (condition,):
             if type(part) is not Truth or not part.value:
                 flat[part] = None

@@ -20,6 +20,8 @@ from weakref import ref
 
 import attrs
 
+from slinky.errors import ExpressionError, cited
+
 ExprLike: TypeAlias = "Expr | int"
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -441,21 +443,32 @@ def operand(value: object, formula: str, *parts: object) -> Expr | None:
     if isinstance(value, Expr):
         return value
     if type(value) is int:
-        return constant(value)
+        return constant(value) if -_BEYOND < value < _BEYOND else _no_size(value)
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         raise _no_integer(value, formula.format(*parts))
     try:
-        return constant(operator.index(cast(Any, value)))
+        return operand(operator.index(cast(Any, value)), formula, *parts)
     except TypeError:
         if value is None or isinstance(value, (numbers.Number, str, bytes)):
             raise _no_integer(value, formula.format(*parts)) from None
         return None
 
 
+_MOST_BITS = 1 << 12
+_BEYOND = 1 << _MOST_BITS
+"""Integers of so many bits make expressions that can be written: Python writes no more than 4,300 digits."""
+
+
+def _no_size(value: int) -> NoReturn:
+    raise ExpressionError(
+        f"an expression takes integers of at most {_MOST_BITS} bits, got one of {value.bit_length()} bits"
+    )
+
+
 def _no_integer(value: object, where: str) -> TypeError:
     kind = type(value).__name__
     place = f", in {where}" if where else ""
-    return TypeError(f"expected an integer or an integer expression, got {value!r} of type {kind}{place}")
+    return TypeError(f"expected an integer or an integer expression, got {cited(value)} of type {kind}{place}")
 
 
 @lru_cache(maxsize=32768)

@@ -9,6 +9,7 @@ Work is bounded, and answers are remembered with the facts.
 
 from __future__ import annotations
 
+from slinky.errors import cited
 from slinky.symbolic.chaining import follows
 from slinky.symbolic.expressions import (
     FALSE,
@@ -83,7 +84,7 @@ def _proved(goal: Condition, known: Facts) -> bool:
                     return True
             against = negate(goal)
             return not may_hold(against, known) and _refuted(against, known)
-    raise TypeError(f"expected a condition such as y <= 3, got {goal!r}")
+    raise TypeError(f"expected a condition such as y <= 3, got {cited(goal)}")
 
 
 def _impossible(known: Facts) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
-from slinky.errors import DimensionError, GraphError, TensorError
+from slinky.errors import DimensionError, GraphError, TensorError, cited
 from slinky.graph.buffers import variables
 from slinky.symbolic.expressions import Expr, Scalar, Variable, variable
 
@@ -79,7 +79,7 @@ def size(dim: Variable) -> Expr:
     Raises `TensorError` for what is no dimension.
     """
     if not is_dimension(dim):
-        raise TensorError(f"size() takes a dimension, such as s.m, got {dim!r}")
+        raise TensorError(f"size() takes a dimension, such as s.m, got {cited(dim)}")
     return variable(f"size({dim})")
 
 
@@ -100,7 +100,13 @@ def is_unnamed(dim: Variable) -> bool:
 
 def listed(dims: Iterable[object]) -> str:
     """Dimensions as messages list them: a question mark stands for one without a name."""
-    return ", ".join("?" if isinstance(dim, Variable) and is_unnamed(dim) else str(dim) for dim in dims)
+    return ", ".join(map(_shown, dims))
+
+
+def _shown(dim: object) -> str:
+    if isinstance(dim, Variable) and is_unnamed(dim):
+        return "?"
+    return str(dim) if isinstance(dim, (Expr, str)) else cited(dim)
 
 
 def counted(dims: Sequence[Variable]) -> str:

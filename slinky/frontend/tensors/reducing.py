@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from slinky import reductions
-from slinky.errors import GraphError, TensorError
+from slinky.errors import GraphError, TensorError, cited
 from slinky.frontend.tensors.dimensions import listed
 from slinky.frontend.tensors.nodes import Elementwise, Node, Reduced
 from slinky.graph.buffers import BufferExpr
@@ -35,7 +35,9 @@ def along(source: Node, over: Sequence[object], what: str) -> tuple[Variable, ..
     """
     for each in over:
         if not any(each is dim for dim in source.dims):
-            raise TensorError(f"{what} is along dimensions of {source.title}, [{listed(source.dims)}], got {each!s}")
+            raise TensorError(
+                f"{what} is along dimensions of {source.title}, [{listed(source.dims)}], got {listed([each])}"
+            )
     return tuple(dim for dim in source.dims if dim in over or not over)
 
 
@@ -50,7 +52,7 @@ def combined(source: Node, ufunc: object, over: Sequence[object], what: str, *, 
     Raises `TensorError` for what is no associative ufunc, or does not take the elements.
     """
     if not isinstance(ufunc, np.ufunc):
-        raise TensorError(f"reduce() takes a ufunc, such as np.maximum, got {ufunc!r}")
+        raise TensorError(f"reduce() takes a ufunc, such as np.maximum, got {cited(ufunc)}")
     dims = along(source, over, what)
     if ufunc in _LOGICAL and source.dtype != bool:
         source = converted(source, np.dtype(bool))

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 import numpy.typing as npt
 
-from slinky.errors import ArgumentError, CheckFailedError, GraphError, TensorError, TensorSizeError
+from slinky.errors import ArgumentError, CheckFailedError, GraphError, TensorError, TensorSizeError, cited
 from slinky.frontend.tensors.dimensions import is_dimension, listed, unnamed
 from slinky.frontend.tensors.drawing import TensorGraph, drawn
 from slinky.frontend.tensors.equations import Sizes
@@ -111,7 +111,9 @@ class Tensor:
             self._node = Input(dims, _dtype(np.float64 if dtype is None else dtype), title)
             return
         if len(what) != 1:
-            raise TensorError(f"a tensor is made of dimensions, such as s.m and s.k, or of one array, got {what!r}")
+            raise TensorError(
+                f"a tensor is made of dimensions, such as s.m and s.k, or of one array, got {cited(what)}"
+            )
         if dtype is not None:
             raise TensorError("a tensor made of an array has its dtype: convert it by .astype(...)")
         array = _as_array(what[0])
@@ -207,7 +209,7 @@ class Tensor:
         if len(sizes) != self.ndim or not all(is_integer(given) and cast(int, given) >= 0 for given in sizes):
             raise TensorError(
                 f"{self._node.title} has the dimensions [{listed(self._node.dims)}] and needs a size, 0 "
-                f"or more, for each, got {tuple(sizes)}"
+                f"or more, for each, got {cited(tuple(sizes))}"
             )
 
     def _give_if_possible(self, sizes: Sequence[int], given: str) -> Tensor:
@@ -226,7 +228,7 @@ class Tensor:
     def named(self, name: str) -> Tensor:
         """The same tensor, by this name in pipelines and messages."""
         if isinstance(self._node, Input):
-            raise TensorError(f"{self._node.title} is an input: it is named where it is made, by name={name!r}")
+            raise TensorError(f"{self._node.title} is an input: it is named where it is made, by name={cited(name)}")
         return _of(_renamed_node(self._node, _name(name)))
 
     def astype(self, dtype: npt.DTypeLike) -> Tensor:
@@ -438,7 +440,7 @@ class Tensor:
         if not isinstance(found, Pipeline) or not found._version.lineage.descends_from(own._version.lineage):
             raise TensorError(
                 f"{self._node.title} is computed by a pipeline made of its own, of tensor.pipeline by primitives, "
-                f"got {found!r}"
+                f"got {cited(found)}"
             )
         tensor = _of(self._node)
         tensor._lowered, tensor._schedule = self._lowered, found
@@ -605,7 +607,9 @@ def _axes(axis: object) -> tuple[Any, ...]:
     """The dimensions that NumPy's `axis=` names."""
     given = () if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if axis == () or not all(map(is_dimension, given)):
-        raise TensorError(f"the axis of a tensor is a dimension, such as s.k, a tuple of them, or None, got {axis!r}")
+        raise TensorError(
+            f"the axis of a tensor is a dimension, such as s.k, a tuple of them, or None, got {cited(axis)}"
+        )
     return given
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slinky.errors import TensorError
+from slinky.errors import TensorError, cited
 from slinky.frontend.tensors.dimensions import called, counted, is_dimension, is_unnamed, listed, size
 from slinky.frontend.tensors.equations import Equation, Fit, Unknown
 from slinky.frontend.tensors.nodes import Node, Viewed
@@ -90,7 +90,7 @@ def constrained(source: Node, dims: Sequence[Variable], constraints: object, out
 def _require_dimensions(source: Node, dims: Sequence[object]) -> None:
     for dim in dims:
         if not is_dimension(dim):
-            raise TensorError(f"a view has dimensions, such as s.m, got {dim!r}")
+            raise TensorError(f"a view has dimensions, such as s.m, got {cited(dim)}")
     for dim in dims:
         if dims.count(dim) > 1:
             raise TensorError(f"a view of {source.title} has the dimension {dim} twice: [{listed(dims)}]")
@@ -111,12 +111,16 @@ class _View:
     def sorted(self, constraints: object) -> tuple[list[Pair], list[Pair]]:
         """The equations of places and those of sizes."""
         if isinstance(constraints, str) or not is_iterable(constraints):
-            raise TensorError(f"constraints must be a list of pairs, such as [(s.i, s.y + s.k)], got {constraints!r}")
+            raise TensorError(
+                f"constraints must be a list of pairs, such as [(s.i, s.y + s.k)], got {cited(constraints)}"
+            )
         places: list[Pair] = []
         lengths: list[Pair] = []
         for given in constraints:
             if not isinstance(given, tuple) or len(given) != 2:
-                raise TensorError(f"a constraint is a pair of expressions, such as (s.i, s.y + s.k), got {given!r}")
+                raise TensorError(
+                    f"a constraint is a pair of expressions, such as (s.i, s.y + s.k), got {cited(given)}"
+                )
             try:
                 left, right = map(as_expr, given)
             except TypeError as error:

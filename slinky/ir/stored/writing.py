@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from slinky.errors import ArgumentError, FormatError
+from slinky.errors import ArgumentError, FormatError, cited
 from slinky.ir.statements import Block, LoweredFunc
 from slinky.ir.stored.expressions import DEEPEST, entry_of
 from slinky.symbolic.expressions import Node
@@ -130,10 +130,10 @@ def checked_names(given: object, what: str) -> dict[str, Callable[..., Any]]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise ArgumentError(f"{what}: callbacks must be a dictionary, callbacks by name, got {given!r}")
+        raise ArgumentError(f"{what}: callbacks must be a dictionary, callbacks by name, got {cited(given)}")
     for name, callback in given.items():
         if not isinstance(name, str) or not name:
-            raise ArgumentError(f"{what}: the names of callbacks are texts, got {name!r}")
+            raise ArgumentError(f"{what}: the names of callbacks are texts, got {cited(name)}")
         if not callable(callback):
-            raise ArgumentError(f"{what}: the callback {name!r} must be a callable, got {callback!r}")
+            raise ArgumentError(f"{what}: the callback {name!r} must be a callable, got {cited(callback)}")
     return dict(given)

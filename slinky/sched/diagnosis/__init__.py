@@ -15,6 +15,7 @@ from typing import overload
 import attrs
 
 import slinky as sl
+from slinky.errors import cited
 from slinky.sched.diagnosis.evidence import Evidence, Rule, Spot, Trials, cache_size
 from slinky.sched.diagnosis.measured import MEASURED_RULES, measure
 from slinky.sched.diagnosis.memory import MEMORY_RULES
@@ -96,7 +97,7 @@ def diagnose(
 ) -> Diagnosis:
     """The findings of a pipeline on these arrays, or arrays of these shapes. Raises `ArgumentError` as a run does."""
     if cache_bytes is not None and (not is_integer(cache_bytes) or cache_bytes < 1):
-        raise sl.ArgumentError(f"cache_bytes must be an integer of at least 1, or None, got {cache_bytes!r}")
+        raise sl.ArgumentError(f"cache_bytes must be an integer of at least 1, or None, got {cited(cache_bytes)}")
     known = Evidence(p, arguments, scalars, threads, int(cache_bytes or cache_size()))
     _ = known.estimate  # arguments that a run refuses, this refuses
     found = [finding for rule in RULES for spot in rule(known) for finding in _mended(known, rule, spot)]

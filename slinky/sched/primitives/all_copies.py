@@ -12,7 +12,7 @@ import numpy as np
 
 from slinky.cursors.cursors import CallCursor
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.operations import Copy
 from slinky.ir.regions import output_region
 from slinky.ir.statements import Alloc, Call
@@ -70,7 +70,7 @@ def _names(version: Version, keep: object) -> set[str]:
     names = [keep] if isinstance(keep, str) else [*keep] if np.iterable(keep) else [keep]
     for name in names:
         if not isinstance(name, str) or not version.is_allocated(name):
-            raise OperationError(f"keep must be names of intermediates of the pipeline, got {name!r}")
+            raise OperationError(f"keep must be names of intermediates of the pipeline, got {cited(name)}")
     return set(names)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from slinky.cursors.cursors import BlockCursor, IfCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.copies import with_block, with_body, with_identity
 from slinky.ir.statements import Alloc, Block, For, If, Pass, fresh_identity
 from slinky.pipeline import Pipeline
@@ -140,7 +140,7 @@ def specialize(p: Pipeline, block: BlockCursor, condition: Condition) -> Any:
     """
     version = p._version
     if not isinstance(condition, Condition):
-        raise OperationError(f"expected a condition, such as sl.scalar('n') <= 8, got {condition!r}")
+        raise OperationError(f"expected a condition, such as sl.scalar('n') <= 8, got {cited(condition)}")
     around, known = version.loops_around(block._first), version.facts_at(block._first)
     edit = Edit(version)
     require_known_symbols(version, condition, "the condition", around)

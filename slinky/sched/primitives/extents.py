@@ -17,7 +17,7 @@ from slinky.cursors.answers import dim_position
 from slinky.cursors.cursors import AllocCursor, CallCursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.copies import with_bounds
 from slinky.ir.effects import reads
 from slinky.ir.statements import Alloc, Call
@@ -75,7 +75,7 @@ def resize_dim(p: Pipeline, alloc: AllocCursor, dim: str | int, interval: Interv
     version, old = p._version, alloc._alloc
     d = dim_position(old.dims, dim, f"buffer {old.buffer}")
     if not isinstance(interval, Interval):
-        raise OperationError(f"what a buffer holds is an interval, such as sl.interval(0, 3), got {interval!r}")
+        raise OperationError(f"what a buffer holds is an interval, such as sl.interval(0, 3), got {cited(interval)}")
     _require_no_strides(alloc)
     edit = Edit(version)
     for end in (interval.min, interval.max):

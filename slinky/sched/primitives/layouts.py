@@ -8,7 +8,7 @@ from typing import Any
 from slinky.cursors.answers import dim_position
 from slinky.cursors.cursors import AllocCursor, statement_cursor
 from slinky.cursors.editing import Edit
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.blocks import blocks_of_dims, is_stored_by_blocks, words_of_layout
 from slinky.ir.copies import with_fields
 from slinky.ir.statements import LARGEST_ALIGNMENT, Alloc, Layout
@@ -73,7 +73,7 @@ def set_layout(
     old = alloc._alloc
     dims = _order(old, order)
     if not is_power_of_two(alignment) or alignment > LARGEST_ALIGNMENT:
-        raise OperationError(f"an alignment is a power of two, up to {LARGEST_ALIGNMENT}, got {alignment!r}")
+        raise OperationError(f"an alignment is a power of two, up to {LARGEST_ALIGNMENT}, got {cited(alignment)}")
     for d, fold in enumerate(old.folds):
         if fold is not None:
             raise SchedulingError(
@@ -126,7 +126,7 @@ def divide_dim(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: int) -> 
     old = alloc._alloc
     d = dim_position(old.dims, dim, f"buffer {old.buffer}")
     if not is_integer(factor) or factor < 1:
-        raise OperationError(f"a block has a number of coordinates, 1 or more, got {factor!r}")
+        raise OperationError(f"a block has a number of coordinates, 1 or more, got {cited(factor)}")
     _require_plain_rows(alloc)
     blocks = blocks_of_dims(old) or (None,) * len(old.dims)
     if blocks[d] is not None:
@@ -193,10 +193,10 @@ def _by_blocks(p: Pipeline, old: Alloc, blocks: tuple[int | None, ...], operatio
 def _order(alloc: Alloc, order: object) -> list[int]:
     """The dimensions by position, each once."""
     if isinstance(order, str) or not isinstance(order, Sequence):
-        raise OperationError(f"an order is a list of all dimensions, such as {tuple(alloc.dims)}, got {order!r}")
+        raise OperationError(f"an order is a list of all dimensions, such as {tuple(alloc.dims)}, got {cited(order)}")
     found = [dim_position(alloc.dims, dim, f"buffer {alloc.buffer}") for dim in order]
     if sorted(found) != list(range(len(alloc.dims))):
-        raise OperationError(f"an order names each of the dimensions {', '.join(alloc.dims)} once, got {order!r}")
+        raise OperationError(f"an order names each of the dimensions {', '.join(alloc.dims)} once, got {cited(order)}")
     return found
 
 

@@ -16,7 +16,7 @@ from slinky.cursors.base import InvalidCursor
 from slinky.cursors.cursors import DimCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.copies import with_body, with_identity, with_interval, with_mode, with_range, with_variable
 from slinky.ir.effects import bounds_of_dim, calls_in
 from slinky.ir.given import is_one_of
@@ -122,10 +122,10 @@ def split_loop(
         tail: with `tail="cut"` the statement behind the loop, else an `InvalidCursor`.
     """
     if not is_one_of(tail, TAILS):
-        raise OperationError(f"tail must be one of {', '.join(TAILS)}, got {tail!r}")
+        raise OperationError(f"tail must be one of {', '.join(TAILS)}, got {cited(tail)}")
     chosen = (names,) if isinstance(names, str) else () if names is None else names
     if not isinstance(chosen, (tuple, list)):
-        raise OperationError(f"names must be a name or a sequence of names, got {names!r}")
+        raise OperationError(f"names must be a name or a sequence of names, got {cited(names)}")
     require_known_symbols(p._version, factor, "the factor")
     if isinstance(loop, DimCursor):
         return _split_dim(p, loop, factor, tail, tuple(chosen))
@@ -142,7 +142,7 @@ def _split_dim(p: Pipeline, cursor: DimCursor, factor: Expr, tail: str, names: t
     known = known.also(factor >= 1)
     require_pieces(version, call, d)
     if len(names) > 1:
-        raise OperationError(f"a dimension needs one name, for its loop, got {names!r}")
+        raise OperationError(f"a dimension needs one name, for its loop, got {cited(names)}")
     make = named_variable if names else fresh_variable
     v = make(version, call.id, names[0] if names else cursor.name(), factor)
     limit = bounds_of_dim(call, d, version.box_at(call.id))
@@ -200,7 +200,7 @@ def _split_explicit(p: Pipeline, cursor: LoopCursor, factor: Expr, tail: str, na
     require_positive(edit, factor, "the factor", known)
     known = known.also(factor >= 1, loop.step >= 1)
     if len(names) not in (0, 2):
-        raise OperationError(f"a loop needs two names, of the outer and the inner loop, got {names!r}")
+        raise OperationError(f"a loop needs two names, of the outer and the inner loop, got {cited(names)}")
     inner_variable = loop.variable
     if names:
         outer_name, inner_name = names

@@ -12,7 +12,7 @@ from typing import Any
 from slinky.cursors.cursors import AllocCursor, CallCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.copies import with_memory
 from slinky.ir.sharing import host_of
 from slinky.ir.statements import Alloc, Call, Within
@@ -94,7 +94,8 @@ def _output(version: Version, call: CallCursor) -> Alloc:
 def _read(call: CallCursor, buffer: object) -> str:
     if not isinstance(buffer, str) or buffer not in call.inputs():
         raise OperationError(
-            f"expected a buffer that {call.name()} reads, {' or '.join(dict.fromkeys(call.inputs()))}, got {buffer!r}"
+            f"expected a buffer that {call.name()} reads, {' or '.join(dict.fromkeys(call.inputs()))}, "
+            f"got {cited(buffer)}"
         )
     return buffer
 

@@ -17,7 +17,7 @@ from typing import Any
 from slinky.cursors.cursors import AllocCursor, CallCursor, LoopCursor, StatementCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.copies import with_folds, with_mode
 from slinky.ir.effects import buffers_named, written_by
 from slinky.ir.sharing import host_of
@@ -96,7 +96,7 @@ def pipeline_loop(
     if depth is None:
         depth = len(begins)
     if not is_integer(depth) or depth < 2:
-        raise OperationError(f"depth must be an integer, 2 or more, got {depth!r}")
+        raise OperationError(f"depth must be an integer, 2 or more, got {cited(depth)}")
     edit = Edit(version)
     if workers is not None:
         require_workers(edit, workers, loop)
@@ -152,7 +152,7 @@ def prefetch(p: Pipeline, call: CallCursor, loop: LoopCursor, distance: int = 1)
         alloc: the allocation of what it produces.
     """
     if not is_integer(distance) or distance < 1:
-        raise OperationError(f"distance must be an integer, 1 or more, got {distance!r}")
+        raise OperationError(f"distance must be an integer, 1 or more, got {cited(distance)}")
     _require_serial(loop)
     version = p._version
     if version.entries[call._id].parent != loop._id:

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from slinky.cursors.cursors import AllocCursor, LoopCursor, StatementCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import ROOT, Version
-from slinky.errors import GraphError, OperationError, SchedulingError
+from slinky.errors import GraphError, OperationError, SchedulingError, cited
 from slinky.graph.buffers import valid_name
 from slinky.ir.copies import with_box
 from slinky.ir.effects import buffers_named, dims_written, written_by
@@ -143,7 +143,7 @@ def _renamed(arguments: Mapping[str, object], name: str, free: str) -> dict[str,
 def require_levels(levels: int) -> None:
     """Raise `OperationError` unless a number of levels is an integer, 1 or more."""
     if not is_integer(levels) or levels < 1:
-        raise OperationError(f"levels must be an integer, 1 or more, got {levels!r}")
+        raise OperationError(f"levels must be an integer, 1 or more, got {cited(levels)}")
 
 
 def levels_around(place: StatementCursor, levels: int, what: str) -> list[int]:

@@ -27,7 +27,7 @@ from typing import Any
 from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.copies import with_box, with_interval, with_range
 from slinky.ir.effects import bounds_of_dim, dims_written, written_by
 from slinky.ir.given import is_one_of
@@ -112,7 +112,7 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
         call: the call.
     """
     if not is_one_of(warmup, WARMUPS):
-        raise OperationError(f"warmup must be one of {', '.join(WARMUPS)}, got {warmup!r}")
+        raise OperationError(f"warmup must be one of {', '.join(WARMUPS)}, got {cited(warmup)}")
     version, old, around = p._version, call._call, loop._loop
     d = _moving_dim(version, call, loop)
     known = version.facts_at(old.id)

@@ -19,7 +19,7 @@ from slinky.cursors.base import InvalidCursor
 from slinky.cursors.cursors import AllocCursor, BlockCursor, CallCursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.copies import with_names
 from slinky.ir.operations import Copy, CopySource
 from slinky.ir.regions import global_dtypes
@@ -84,7 +84,7 @@ def stage_buffer(p: Pipeline, block: BlockCursor, buffer: str, region: Sequence[
     """
     version, ids = p._version, block._ids()
     if not isinstance(buffer, str):
-        raise OperationError(f"the buffer to stage is given by its name, got {buffer!r}")
+        raise OperationError(f"the buffer to stage is given by its name, got {cited(buffer)}")
     source = _Source.of(version, ids[0], buffer, block)
     read, written = source.touched(version, ids)
     if read is None and written is None:
@@ -200,7 +200,7 @@ def _require_region(version: Version, at: int, region: object, source: _Source) 
     is_region = isinstance(region, (tuple, list)) and all(isinstance(i, Interval) for i in region)
     if not is_region or len(region) != len(source.dims):  # type: ignore[arg-type]
         raise OperationError(
-            f"the region must be a list of {len(source.dims)} intervals, such as sl.interval(0, 3), got {region!r}"
+            f"the region must be a list of {len(source.dims)} intervals, such as sl.interval(0, 3), got {cited(region)}"
         )
     for i in region:  # type: ignore[attr-defined]
         for end in (i.min, i.max):

@@ -18,7 +18,7 @@ from typing import Any
 from slinky.cursors.cursors import CallCursor, statement_cursor
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.blocks import blocks_of_dims, is_stored_by_blocks, words_of_layout
 from slinky.ir.copies import with_fields, with_func, with_identity, with_operands
 from slinky.ir.families import is_member, names_of_variants, original, relative, relatives
@@ -114,7 +114,7 @@ def choose_variant(p: Pipeline, call: CallCursor, name: str | None) -> Any:
         call: the call.
     """
     if name is not None and not isinstance(name, str):
-        raise OperationError(f"a variant is given by its name, or None for the func itself, got {name!r}")
+        raise OperationError(f"a variant is given by its name, or None for the func itself, got {cited(name)}")
     version, old = p._version, call._call
     edit, stage = Edit(version), old.func.operation
     if isinstance(stage, Accumulation):

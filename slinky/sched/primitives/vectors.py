@@ -13,7 +13,7 @@ from typing import Any
 
 from slinky.cursors.cursors import CallCursor, DimCursor, LoopCursor
 from slinky.cursors.editing import Edit
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.combined import formula_of
 from slinky.ir.copies import with_body, with_interval, with_range
 from slinky.ir.effects import bounds_of_dim
@@ -66,7 +66,7 @@ def vectorize(p: Pipeline, loop: LoopCursor | DimCursor, width: int) -> Any:
         call: the call in it.
     """
     if not is_integer(width) or width not in WIDTHS:
-        raise OperationError(f"width must be one of {', '.join(map(str, WIDTHS))}, got {width!r}")
+        raise OperationError(f"width must be one of {', '.join(map(str, WIDTHS))}, got {cited(width)}")
     if isinstance(loop, DimCursor):
         _require_vectors(p, loop.call(), loop.position())
         p, made = split_loop(p, loop, width, rc=True)
