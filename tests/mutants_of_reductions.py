@@ -15,7 +15,7 @@ MUTANTS += mutants(
     (REDUCTIONS,),
     ("reductions: other bits", "    if not (reduction.is_exact or reduction.may_reassociate):\n", "    if False:\n"),
     ("reductions: past copies", "    if any(port.view is not None for port in func.ports):\n", "    if False:\n"),
-    ("reductions: another dimension", "    if dim not in over:\n", "    if False:\n"),
+    ("reductions: another dimension", "    if not is_one_of(dim, over):\n", "    if False:\n"),
     ("reductions: a factor that moves", "    if not {loop.variable for loop in version.loops_around(call.id)}.isdisjoint(symbols(e)):\n", "    if False:\n"),
     ("reductions: positive factors", '    require_positive(edit, e, what, known)\n', ""),
     ("reductions: inputs of other lengths", "            if not prove(same, self.known):\n", "            if False:\n"),

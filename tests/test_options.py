@@ -56,6 +56,12 @@ def row_sums() -> tuple[Any, Any]:
     return sl.BufferExpr("a", "f8", 2)[y, :], sl.BufferExpr("b", "f8", 1)[y]
 
 
+def summing() -> sl.Pipeline:
+    source, target = row_sums()
+    sl.reductions.sum(source, target)
+    return sl.build_pipeline([source.buffer], [target.buffer])
+
+
 def two_rows() -> tuple[sl.BufferExpr, sl.BufferExpr]:
     return sl.BufferExpr("a", "f4", 1), sl.BufferExpr("b", "f4", 1)
 
@@ -203,6 +209,11 @@ WRONG_OPTIONS: dict[str, tuple[Callable[[], object], type[sl.SlinkyError], str]]
     "order": (lambda: laid(order=[["y"], "x"]), sl.GraphError, "names each of its 2 dimensions once"),
     "fuse": (lambda: fused(arguments=3), sl.GraphError, "arguments must be a dictionary, values by name, got 3"),
     "fuse, names": (lambda: fused(arguments={1: 2}), sl.GraphError, "needs a name that is a Python identifier"),
+    "dim of a reduction": (
+        lambda: sl.split_reduction(summing(), "_ = _", ["y"], 4),
+        sl.SchedulingError,
+        "and not ['y']",
+    ),
     "C, inputs": (
         lambda: sl.c_kernel("", "f", inputs=SEVERAL, outputs={"out": ("f4", 1)}),
         sl.GraphError,
@@ -271,6 +282,13 @@ def test_integers_of_numpy_are_integers(two: Any) -> None:
     split, loops = sl.split_loop(examples.two_branches(), "join.x", 8, rc=True)
     split = sl.compute_at(split, "left", loops.outer)
     assert str(sl.prefetch(split, "left", loops.outer, two)) == str(sl.prefetch(split, "left", loops.outer, 2))
+
+
+def test_a_rate_of_numpy_is_a_rate() -> None:
+    """As an integer of a few bits, it would wrap where it is multiplied."""
+    for rate in (100, np.uint8(100), np.int64(100), 100.0):
+        repeated = sl.stencil(halo=0, rate=rate)(lambda signal: np.repeat(signal, 100))
+        np.testing.assert_array_equal(repeated(np.arange(3.0)), np.repeat(np.arange(3.0), 100))
 
 
 WRONG_NUMBERS: dict[str, tuple[Callable[[], object], str]] = {

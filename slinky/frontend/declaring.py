@@ -5,6 +5,7 @@ Invariant: what a kernel declares fits together before anything is computed.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias, cast, overload
@@ -239,7 +240,7 @@ def _halo(given: Any, what: str) -> Pair | tuple[Pair, ...]:
 def _rate(given: Any, what: str) -> Fraction | tuple[Fraction, ...]:
     def ratio(each: Any) -> Fraction:
         try:
-            found = Fraction(each)
+            found = Fraction(operator.index(each) if is_integer(each) else each)
         except (TypeError, ValueError, ArithmeticError):
             found = Fraction(0)
         _require(found > 0, f"{what}: a rate is a positive number, such as 2 or Fraction(1, 2), got {cited(given)}")

@@ -437,6 +437,8 @@ def _text(name: str, *parts: object) -> str:
 def _text_of(part: object) -> str:
     """What was given, in few words."""
     if isinstance(part, functools.partial):
-        given = [repr(value) for value in part.args] + [f"{key}={value!r}" for key, value in part.keywords.items()]
+        given = [cited(value) for value in part.args] + [
+            f"{key}={cited(value)}" for key, value in part.keywords.items()
+        ]
         return f"partial({', '.join([_text_of(part.func), *given])})"
-    return getattr(part, "__name__", None) or repr(part)
+    return getattr(part, "__name__", None) or cited(part)

@@ -26,6 +26,7 @@ from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError
 from slinky.ir.copies import with_func
 from slinky.ir.families import original
+from slinky.ir.given import is_one_of
 from slinky.ir.operations import Accumulation, Callback, Reduction, Stage
 from slinky.ir.statements import SERIAL, Alloc, Call, For, InputPort, Limit, LoweredFunc, OutputPort
 from slinky.pipeline import Pipeline
@@ -220,7 +221,7 @@ def _declared(version: Version, call: Call, dim: str) -> tuple[Call, Reduction, 
             hint="sl.Func(..., reduction=sl.Reduction(...)) says it, and sl.reductions has funcs that do",
         )
     over = dict(reduction.over)
-    if dim not in over:
+    if not is_one_of(dim, over):
         raise SchedulingError(f"{func.name} reduces {' and '.join(over)}, and not {dim}", place=place)
     if not (reduction.is_exact or reduction.may_reassociate):
         raise SchedulingError(

@@ -156,7 +156,7 @@ def levels_around(place: StatementCursor, levels: int, what: str) -> list[int]:
     if levels > len(around):
         there = "is 1" if len(around) == 1 else f"are {len(around)}"
         raise SchedulingError(
-            f"{what} cannot be lifted out of {levels} loops; there {there} around it",
+            f"{what} cannot be lifted out of {cited(levels)} loops; there {there} around it",
             place=place,
             remedies=lambda: [instead("lift it out of all of them", levels=len(around))] if around else [],
         )

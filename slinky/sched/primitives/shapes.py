@@ -13,7 +13,7 @@ import attrs
 
 from slinky.cursors.editing import Edit
 from slinky.cursors.versions import Version
-from slinky.errors import OperationError, SchedulingError
+from slinky.errors import OperationError, SchedulingError, cited
 from slinky.ir.statements import BufferParameter, Check
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
@@ -112,7 +112,7 @@ def _assumptions(version: Version, name: str, size: object) -> list[_Assumption]
         dims = ", ".join(parameter.dims)
         raise OperationError(
             f"the size of {name} is a tuple with an entry for each of its {parameter.rank} dimensions ({dims}), got "
-            f"{size!r}"
+            f"{cited(size)}"
         )
     return [a for d, entry in enumerate(size) if entry is not None for a in _of_dim(parameter, d, entry)]
 

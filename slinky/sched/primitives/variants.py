@@ -363,7 +363,7 @@ def _fusion(version: Version, first: CallCursor, second: CallCursor, name: str) 
     if func is None or func.fused is None:
         names = ", ".join(fused.name for fused in declared)
         raise SchedulingError(
-            f"{other.func.name} has no fused func {name!r}: it declares {names or 'none'}", place=second
+            f"{other.func.name} has no fused func {cited(name)}: it declares {names or 'none'}", place=second
         )
     if func.fused.first is not original(one.func):
         raise SchedulingError(
