@@ -214,6 +214,32 @@ WRONG_OPTIONS: dict[str, tuple[Callable[[], object], type[sl.SlinkyError], str]]
         sl.SchedulingError,
         "and not ['y']",
     ),
+    "rate of a float": (
+        lambda: sl.stencil(halo=1, rate=1 / 3)(identity),
+        sl.DeclarationError,
+        "a rate is a ratio of small numbers, such as Fraction(1, 3), got 0.3333",
+    ),
+    "a huge halo": (lambda: sl.stencil(halo=10**400)(identity), sl.DeclarationError, "a halo is a number"),
+    "size": (
+        lambda: sl.rowwise(size=-1)(identity),
+        sl.DeclarationError,
+        "a number or a function, of 0 elements or more",
+    ),
+    "size in parts": (
+        lambda: sl.rowwise(size=lambda n: n / 2)(identity)(zeros(2, 5)),
+        sl.DeclarationError,
+        "size says how many elements a result has, 0 or more; of 5 it makes 2.5",
+    ),
+    "an axis twice": (
+        lambda: sl.stencil(halo=((1, 1), (2, 2)), axes=(1, -1))(identity)(zeros(2, 5)),
+        sl.ArgumentError,
+        "of arrays of rank 2, the axes (1, -1) are not different ones",
+    ),
+    "an axis of two kinds": (
+        lambda: sl.stencil(halo=1, axes=1, whole=-1)(identity)(zeros(2, 5)),
+        sl.ArgumentError,
+        "axis 1 of arrays of rank 2 has a halo and is whole",
+    ),
     "C, inputs": (
         lambda: sl.c_kernel("", "f", inputs=SEVERAL, outputs={"out": ("f4", 1)}),
         sl.GraphError,

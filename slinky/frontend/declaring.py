@@ -137,7 +137,9 @@ def rowwise(
         what = f"kernel {own!r}"
         whole = _integers(axis, f"{what}: axis must be")
         _require(len(whole) > 0, f"{what}: axis must be an axis or several, got none")
-        _require(size is None or callable(size) or is_integer(size), f"{what}: size is a number or a function")
+        is_size = is_integer(size) and 0 <= cast(int, size) < 1 << 63
+        says = f"{what}: size is a number or a function, of 0 elements or more, got {cited(size)}"
+        _require(size is None or callable(size) or is_size, says)
         return Kernel(
             _callable(function, what),
             own,
@@ -224,6 +226,7 @@ def _halo(given: Any, what: str) -> Pair | tuple[Pair, ...]:
     def pair(each: Any) -> Pair:
         found = (each, each) if is_integer(each) else tuple(each) if is_iterable(each) else ()
         _require(len(found) == 2 and all(map(is_integer, found)), says)
+        _require(max(found) < 1 << 63, says)
         _require(
             min(found) >= 0, f"{what}: a halo is how many elements are read on a side, 0 or more, got {cited(given)}"
         )
@@ -237,6 +240,10 @@ def _halo(given: Any, what: str) -> Pair | tuple[Pair, ...]:
     return found
 
 
+_LARGEST_RATE = 1 << 20
+"""What is larger is meant otherwise: the float 1/3 is a ratio of numbers of 16 digits."""
+
+
 def _rate(given: Any, what: str) -> Fraction | tuple[Fraction, ...]:
     def ratio(each: Any) -> Fraction:
         try:
@@ -244,6 +251,8 @@ def _rate(given: Any, what: str) -> Fraction | tuple[Fraction, ...]:
         except (TypeError, ValueError, ArithmeticError):
             found = Fraction(0)
         _require(found > 0, f"{what}: a rate is a positive number, such as 2 or Fraction(1, 2), got {cited(given)}")
+        is_simple = max(found.numerator, found.denominator) <= _LARGEST_RATE
+        _require(is_simple, f"{what}: a rate is a ratio of small numbers, such as Fraction(1, 3), got {cited(given)}")
         return found
 
     if is_iterable(given) and not isinstance(given, str):

@@ -109,6 +109,9 @@ class Kernel(Remembering):
             raise ArgumentError(f"{self._what}: a rank is an integer, 0 to {LARGEST_RANK}, got {cited(rank)}")
         chosen = self._axes(self.axes, rank)
         whole = set(self._axes(self.whole, rank))
+        if self.axes is not None and not whole.isdisjoint(chosen):
+            axis = min(whole.intersection(chosen))
+            raise ArgumentError(f"{self._what}: axis {axis} of arrays of rank {rank} has a halo and is whole")
         halo = self._per_axis(self.halo, self.halo and isinstance(self.halo[0], tuple), chosen, rank, "a halo")
         rates = self._per_axis(self.rate, isinstance(self.rate, tuple), chosen, rank, "a rate")
         rules = self._per_axis(self.boundary, isinstance(self.boundary, tuple), chosen, rank, "a boundary")
@@ -125,9 +128,12 @@ class Kernel(Remembering):
 
     def _axes(self, given: tuple[int, ...] | None, rank: int) -> list[int]:
         try:
-            return chosen_dimensions(given, rank, f"{self._what}: the axes of arrays of rank {rank}")
+            found = chosen_dimensions(given, rank, f"{self._what}: the axes of arrays of rank {rank}")
         except GraphError as error:
             raise ArgumentError(str(error)) from None
+        if len(set(found)) != len(found):
+            raise ArgumentError(f"{self._what}: of arrays of rank {rank}, the axes {given} are not different ones")
+        return found
 
     def _per_axis(self, given: Any, is_listed: object, chosen: Sequence[int], rank: int, what: str) -> dict[int, Any]:
         """What was declared, by axis."""

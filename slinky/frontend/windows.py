@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from slinky.errors import DeclarationError, cited
 from slinky.symbolic.expressions import Expr, as_expr
 from slinky.symbolic.intervals import Interval
 
@@ -63,7 +64,7 @@ class AxisWindow:
     def extent(self, n: int) -> int:
         """How long the result is along this axis for an array of `n` elements."""
         if self.whole:
-            return n if self.size is None else int(self.size(n) if callable(self.size) else self.size)
+            return n if self.size is None else _elements(self.size(n), n) if callable(self.size) else int(self.size)
         if self.is_extended:
             return self.made * -(-n // self.taken)
         last = (n - self.taken - self.after) // self.taken
@@ -85,3 +86,13 @@ class AxisWindow:
         """What the element at a coordinate reads."""
         block = (at if self.made == 1 else at // self.made) * self.taken
         return Interval(as_expr(block - self.before), as_expr(block + (self.taken - 1 + self.after)))
+
+
+def _elements(said: Any, n: int) -> int:
+    """How many elements a function says that a result has. Raises `DeclarationError` for what is no such number."""
+    try:
+        if (found := int(said)) == said and found >= 0:
+            return found
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise DeclarationError(f"size says how many elements a result has, 0 or more; of {n} it makes {cited(said)}")
