@@ -16,6 +16,10 @@ from typing import Any
 import numpy as np
 
 
+_NEVER_LAZY = (int, np.ndarray)
+"""What loops of people's own index by, most of all, which is looked at no further."""
+
+
 class IndexedArray(np.ndarray):
     """A real array as a traced function sees it."""
 
@@ -24,6 +28,8 @@ class IndexedArray(np.ndarray):
 
     def __getitem__(self, index: Any) -> Any:
         """Part of it; what something lazy chooses of it is lazy."""
+        if type(index) in _NEVER_LAZY:
+            return super().__getitem__(index)
         from slinky.frontend.calling import lifted
         from slinky.frontend.given import lazy_arrays, trace_of
 
