@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-
 _NEVER_LAZY = (int, np.ndarray)
 """What loops of people's own index by, most of all, which is looked at no further."""
 
