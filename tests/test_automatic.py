@@ -23,8 +23,9 @@ from scheduled import add_1, stencils
 import examples
 import slinky as sl
 from slinky.runtime import estimates
-from slinky.sched import grouping, machines
-from slinky.sched.grouping import Aims, Grouping
+from slinky.sched import choices, grouping, machines
+from slinky.sched.choices import Aims
+from slinky.sched.grouping import Grouping
 
 y, x = sl.variables("y x")
 Array = np.ndarray[Any, Any]
@@ -64,8 +65,8 @@ def test_every_graph_gives_the_same_scheduled(graph: Graph, workers: int, alias:
     p = build(graph, alias=alias)
     inputs, outputs = arguments(graph)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grouping, "MOST_REPEATED", 10.0)
-        patch.setattr(grouping, "LEAST_TASK_SECONDS", 0.0)
+        patch.setattr(choices, "MOST_REPEATED", 10.0)
+        patch.setattr(choices, "LEAST_TASK_SECONDS", 0.0)
         q = scheduled(p, *inputs, *outputs, workers=workers, machine=EAGER, **graph.scalars())
     q.verify()
     run_and_compare(graph, q)
@@ -302,7 +303,7 @@ def test_few_calls_are_grouped_at_least_as_well_as_greedily(graph: Graph, call_s
     relations = sl.relations(p, *inputs, *outputs, **graph.scalars())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grouping, "FEW_CALLS", 0)
-        patch.setattr(grouping, "MEMORY_WORTH", 0.0)
+        patch.setattr(choices, "MEMORY_WORTH", 0.0)
         greedy = grouping.grouping(relations, Aims(machine=machine))
         patch.setattr(grouping, "FEW_CALLS", 8)
         best = total(grouping.grouping(relations, Aims(machine=machine)))
@@ -328,7 +329,7 @@ def test_heights_that_are_not_looked_at_are_not_better(
     aims = Aims(machine=machine, workers=workers, most_live=most)
     found = grouping.grouping(relations, aims)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grouping, "_SURELY", float("inf"))  # nothing takes surely longer than another
+        patch.setattr(choices, "_SURELY", float("inf"))  # nothing takes surely longer than another
         everything = grouping.grouping(relations, aims)
     assert [(g.lasts, g.members, g.choice) for g in found.groups] == [
         (g.lasts, g.members, g.choice) for g in everything.groups
@@ -343,10 +344,10 @@ def test_memory_is_not_saved_by_taking_longer(graph: Graph, call_seconds: float,
     inputs, outputs = arguments(graph)
     machine = sl.Machine(near_bytes=near, shared_bytes=16 * near, call_seconds=call_seconds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grouping, "MEMORY_WORTH", worth)
+        patch.setattr(choices, "MEMORY_WORTH", worth)
         found = sl.auto_schedule(p, *inputs, *outputs, machine=machine, workers=1, **graph.scalars())
     told = sl.explain(found)
-    assert told.seconds <= told.unscheduled_seconds * grouping.ABOUT_AS_GOOD * (1 + 1e-6)
+    assert told.seconds <= told.unscheduled_seconds * choices.ABOUT_AS_GOOD * (1 + 1e-6)
 
 
 def test_where_memory_is_bounded_nothing_else_is_asked_for() -> None:
@@ -357,7 +358,7 @@ def test_where_memory_is_bounded_nothing_else_is_asked_for() -> None:
     assert scheduled(p, image, out, machine=dear) is p
     found = scheduled(p, image, out, machine=dear, max_bytes=200_000)
     assert found.memory(image, out).program_bytes <= 200_000
-    assert sl.explain(found).seconds > grouping.ABOUT_AS_GOOD * sl.explain(found).unscheduled_seconds
+    assert sl.explain(found).seconds > choices.ABOUT_AS_GOOD * sl.explain(found).unscheduled_seconds
 
 
 def total(found: Grouping) -> float:
@@ -370,7 +371,7 @@ def test_a_group_is_as_large_as_the_cache_makes_worth_it() -> None:
     image, out = random_pictures((1500, 1100), 3, np.int16)
     even = attrs.evolve(LAPTOP, near_bandwidth=5e9, shared_bandwidth=5e9, memory_bandwidth=5e9)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grouping, "MEMORY_WORTH", 0.0)
+        patch.setattr(choices, "MEMORY_WORTH", 0.0)
         assert scheduled(p, image, out, machine=even) is p
     assert scheduled(p, image, out, machine=attrs.evolve(LAPTOP, call_seconds=10.0)) is p
 

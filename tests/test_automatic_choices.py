@@ -25,8 +25,8 @@ from benchmarks.apps import load
 from slinky.ir.operations import Callback
 from slinky.sched import costs, grouping
 from slinky.sched.callbacks import Operations, has_threads, operations_of
+from slinky.sched.choices import ABOUT_AS_GOOD, Aims
 from slinky.sched.explaining import Decision
-from slinky.sched.grouping import Aims
 from slinky.sched.grouping import grouping as grouped
 from slinky.sched.relations import relations
 from slinky.sched.tracks import lines_of
@@ -193,10 +193,10 @@ def test_of_heights_that_are_about_as_good_the_one_that_holds_least() -> None:
     arrays = (1500, 1100), sl.Buffer(np.empty((1492, 1092), np.int16), min=(4, 4))
     relations, aims = sl.relations(p, *arrays), Aims(machine=SERVER)
     (group,) = grouped(relations, aims).groups
-    grower = grouping._Grower(relations, aims, {})
-    choices = [c for t in group.tracks for c in grower._choices(t, grower._fixed(group.calls), math.inf)]
+    asked = grouping._Grower(relations, aims, {}).choices
+    choices = [c for t in group.tracks for c in asked._along(t, asked._fixed(group.calls), math.inf)]
     least = min(c.value for c in choices)
-    good = [c for c in choices if c.value <= grouping.ABOUT_AS_GOOD * least]
+    good = [c for c in choices if c.value <= ABOUT_AS_GOOD * least]
     assert group.choice.live == min(c.live for c in good)
     assert group.choice.value <= 1.03 * least
 
@@ -289,7 +289,7 @@ def test_where_primitives_refuse_it_nothing_is_computed_twice(monkeypatch: pytes
     monkeypatch.setattr(sl, "compute_at", refuse)
     q = scheduled(p, *arrays)
     told = sl.explain(q)
-    assert told.seconds <= told.unscheduled_seconds * grouping.ABOUT_AS_GOOD
+    assert told.seconds <= told.unscheduled_seconds * ABOUT_AS_GOOD
     assert "clone_call" not in str(q.history())
 
 

@@ -12,7 +12,7 @@ from annotated import WIDTH, Case, softmax, stencil
 from classic import EAGER, TABLE, WIDE, cuts, in_strips, made_again, make, scheduled_by_default
 
 import slinky as sl
-from slinky.sched import grouping, tracks
+from slinky.sched import choices, tracks
 
 x, y = sl.variables("x y")
 
@@ -123,8 +123,8 @@ def test_default_schedule_of_parallel_strips(name: str, step: int) -> None:
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little work there is, and however much of it is done twice, or read again: it is worth several tasks."""
     monkeypatch.setattr(tracks, "PACKED", 0)
-    monkeypatch.setattr(grouping, "MOST_REPEATED", 10.0)
-    monkeypatch.setattr(grouping, "LEAST_TASK_SECONDS", 0.0)
+    monkeypatch.setattr(choices, "MOST_REPEATED", 10.0)
+    monkeypatch.setattr(choices, "LEAST_TASK_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

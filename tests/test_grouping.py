@@ -13,7 +13,7 @@ from scheduled import compare, copy, stencils, sum_3x3
 
 import slinky as sl
 from slinky.ir.statements import Program
-from slinky.sched import grouping
+from slinky.sched import choices, grouping
 from slinky.sched.costs import Costs
 from slinky.sched.legality import reads
 from slinky.sched.small_runs import unwritten_read
@@ -163,14 +163,14 @@ def test_calls_are_grouped_once_where_nothing_is_refused(monkeypatch: pytest.Mon
         return inside(costs, flow, height, live)
 
     flows: list[object] = []
-    flow_of = grouping.flow_of
+    flow_of = choices.flow_of
 
     def followed(track: Any) -> Any:
         flows.append(track.strips.dim)
         return flow_of(track)
 
     monkeypatch.setattr(grouping._Grower, "grown", counted)
-    monkeypatch.setattr(grouping, "flow_of", followed)
+    monkeypatch.setattr(choices, "flow_of", followed)
     monkeypatch.setattr(Costs, "inside", noted)
     sl.auto_schedule(_chain(24), (1048, 1000), machine=LAPTOP, workers=1)
     assert len(made) == 1

@@ -24,7 +24,7 @@ import slinky as sl
 from benchmarks.apps import NAMES, load
 from benchmarks.apps.app import App
 from benchmarks.harness import seconds_text
-from slinky.sched import automatic, group_loops, grouping, machines, tracks
+from slinky.sched import automatic, choices, group_loops, grouping, machines, tracks
 
 HEIGHTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 LEAST_ACROSS = 128
@@ -84,11 +84,12 @@ def as_asked(
         most = track.strips.extent // 2
         return (min(max(round(height / unit), 1), max(most // unit, 1)) * unit,) if unit else ()
 
-    asked = mock.patch.multiple(grouping, heights_of=heights, nests_of=lambda *_: (), MOST_MEMBERS=members, FEW_CALLS=0)
+    asked = mock.patch.multiple(choices, heights_of=heights, nests_of=lambda *_: ())
+    merged = mock.patch.multiple(grouping, MOST_MEMBERS=members, FEW_CALLS=0)
     eager = mock.patch.object(grouping._Grower, "_gain", return_value=1.0)
     slower = mock.patch.object(automatic, "ABOUT_AS_GOOD", math.inf)
     as_slow = mock.patch.object(group_loops, "ABOUT_AS_GOOD", math.inf)
-    with asked, eager, slower, as_slow, mock.patch.object(tracks, "HEIGHTS", len(HEIGHTS)):
+    with asked, merged, eager, slower, as_slow, mock.patch.object(tracks, "HEIGHTS", len(HEIGHTS)):
         found: sl.Pipeline = sl.auto_schedule(p, *arrays, workers=1, machine=machine)
     return found
 

@@ -47,7 +47,7 @@ def contest_in_words(contest: Contest) -> str:
         return "as it is until there is C: NumPy is about as fast as this schedule"
     if not contest.is_over:
         return "as it is and by pieces, in turn, until it is known which is faster"
-    from slinky.sched.grouping import seconds_text
+    from slinky.sched.explaining import seconds_text
 
     plain, pieces = map(seconds_text, contest.best())
     who = "called as it is" if contest.is_lost else "by pieces"

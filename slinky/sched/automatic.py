@@ -23,9 +23,9 @@ from slinky.errors import cited
 from slinky.ir.given import is_flag
 from slinky.runtime.backends import require_backend
 from slinky.runtime.collector import collector_paused
+from slinky.sched.choices import ABOUT_AS_GOOD, Aims
 from slinky.sched.explaining import Decision, Explanation, ProgramBytes, explained
 from slinky.sched.group_loops import in_loops
-from slinky.sched.grouping import ABOUT_AS_GOOD, Aims
 from slinky.sched.machines import Machine, this_machine_for
 from slinky.sched.recomputing import Recomputed, Related, recomputed
 from slinky.sched.relations import Relations, relations_for

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -20,9 +20,11 @@ import numpy as np
 
 import slinky as sl
 from slinky.runtime.estimates import Estimate, estimate_for
-from slinky.sched.grouping import Why, seconds_text
 from slinky.sched.machines import Machine
 from slinky.sched.relations import Relations
+
+Why: TypeAlias = object
+"""Why something is not otherwise: text, or what is put into words when somebody reads it."""
 
 
 @attrs.frozen
@@ -195,3 +197,11 @@ def explain(p: sl.Pipeline) -> Explanation:
             f"explain: {p!r} is not what auto_schedule returned in this process; p.history() has the steps that made it"
         )
     return found
+
+
+def seconds_text(value: float) -> str:
+    """A time with three digits and its unit."""
+    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"

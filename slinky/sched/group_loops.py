@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable
 import attrs
 
 import slinky as sl
-from slinky.sched.explaining import Decision, why_refused
-from slinky.sched.grouping import ABOUT_AS_GOOD, Aims, Choice, Group, Grouping, Why, grouping, seconds_text
+from slinky.sched.choices import ABOUT_AS_GOOD, Aims, Choice
+from slinky.sched.explaining import Decision, Why, seconds_text, why_refused
+from slinky.sched.grouping import Group, Grouping, grouping
 from slinky.sched.library import with_own_results
 from slinky.sched.recomputing import Recomputed
 from slinky.sched.relations import Relations, is_read_by

@@ -1,12 +1,10 @@
-"""Which calls are worth being computed together, strip by strip, and how high the strips are: decided with numbers.
+"""Which calls are worth being computed together, strip by strip: decided with numbers.
 
 A *group* is a call, its last one, with producers that nobody else reads, taken strip by strip along one of its
 dimensions. Of a producer that several read, one of which needs another, all on the way is in the group, too. Each
-producer then keeps the window that the next strip needs. What the strips of a producer are to those of the last call is
-followed through the relations in between, so the bytes that a group holds are linear in the height of the strips,
-`a*h + b`, and the time of every height is a formula: the best of a few is taken. Two outputs that read the same may
-both be last, where they have the same coordinates. Calls that write parts of one buffer come together: as long as one
-of them writes to all of it at once, it is there in full.
+producer then keeps the window that the next strip needs. Two outputs that read the same may both be last, where they
+have the same coordinates. Calls that write parts of one buffer come together: as long as one of them writes to all of
+it at once, it is there in full. How high the strips of a group are, and what it takes, `choices` says.
 
 Groups grow greedily. At first every call is one. The edge that saves most is merged as long as one saves anything: what
 the intermediate costs on its way to memory and back, less the calls that smaller pieces take, less what the group no
@@ -23,24 +21,20 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
 import attrs
 
-from slinky.sched.costs import Costs, flow_of
-from slinky.sched.machines import Machine
-from slinky.sched.nests import Nest, nests_of
+from slinky.sched.choices import Aims, Choice, Choices
+from slinky.sched.costs import Costs
+from slinky.sched.explaining import Why, seconds_text
 from slinky.sched.relations import Relations, Strips, is_read_by
 from slinky.sched.tracks import (
     REDUCING,
     Last,
     Track,
-    heights_of,
-    heights_within,
     lines_of,
     row_bytes_of,
     steps_of,
@@ -51,51 +45,8 @@ from slinky.sched.tracks import (
 MOST_MEMBERS = 64
 """How large a group grows: what a rewrite costs grows with the loop that it changes."""
 
-ABOUT_AS_GOOD = 1.02
-"""Of heights that are about as good, the one that holds least is taken."""
-
 FEW_CALLS = 8
 """Of so many calls all groupings are looked at, and none is missed that gets better only after it got worse."""
-
-MEMORY_WORTH = 12.0
-"""How often a byte that need not be held could be written to memory in the time that this is worth. Seconds are not
-all: of schedules that take about as long, the one that holds less is the better one."""
-
-MOST_REPEATED = 0.05
-"""Which share of the work may be done twice so that strips are independent."""
-
-TASKS_PER_WORKER = 2
-"""How many tasks a worker gets, so that none waits long for the others: or one, where there is less to do."""
-
-LEAST_TASK_SECONDS = 2e-4
-"""What a worker must have to do in one go, so that it is worth being told."""
-
-
-Why: TypeAlias = object
-"""Why something is not otherwise: text, or what is put into words when somebody reads it."""
-
-
-@attrs.define
-class Choice:
-    """How a group is run, along which dimension and in strips of which height, in how many tasks of how many rows; and
-    what that takes by the model. (It never changes; it is not frozen, as of many one is taken.)"""
-
-    track: Track | None
-    height: int
-    tasks: int
-    seconds: float
-    live: float
-    value: float
-    """The seconds that it takes, and those that the memory is worth that it holds."""
-    rows: int = 0
-    nest: Nest | None = None
-    piece: int = 0
-    """What is taken to pieces in the strips, and how long these are."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the call runs at once, as it is."""
-        return self.track is None
 
 
 @attrs.frozen(eq=False)
@@ -151,26 +102,6 @@ class Grouping:
         return sum(group.choice.seconds for group in self.groups)
 
 
-@attrs.frozen(kw_only=True)
-class Aims:
-    """What a schedule is made for: a machine, how many workers, and whether memory comes before time."""
-
-    machine: Machine
-    workers: int = 1
-    spare_memory: bool = False
-    most_live: float = math.inf
-    """What a group may hold at most, as far as its strips can be made lower."""
-    memory_share: float = 1.0
-    """Of what memory is worth, the share that counts."""
-    backend: str = "python"
-    """What it runs by."""
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether the memory that is held matters more than time."""
-        return self.spare_memory or self.most_live < math.inf
-
-
 def grouping(relations: Relations, aims: Aims, apart: Mapping[int, Why] = MappingProxyType({})) -> Grouping:
     """The groups that take the least time by the model, or the least memory.
 
@@ -187,13 +118,10 @@ class _Grower:
         self.apart = apart
         self.calls = relations.calls
         self.aims = aims
-        self.costs = Costs(aims.machine)
-        self.works = [work_of(call, None) for call in self.calls]
-        self.operating = list(map(self.costs.operations, self.works))
         self.writers = self._writers()
-        self.reducing = frozenset(i for i, call in enumerate(self.calls) if any(s.is_reduced for s in call.strips))
         self.readers = self._readers()
         self.beside = self._beside()
+        self.choices = Choices(self.calls, self.readers, self.beside, aims, Costs(aims.machine))
         self.groups = {i: self._single(i) for i in range(len(self.calls))}
         self.group_of = list(range(len(self.calls)))
         self.queue: list[tuple[float, int, int, tuple[Group, ...], Group]] = []
@@ -249,7 +177,7 @@ class _Grower:
         taken = {i for group in self.groups.values() for i in group.members}
         left = [Refused(i, reason) for i, reason in sorted(self.reasons.items()) if i not in taken]
         groups = tuple(self.groups[i] for i in sorted(self.groups))
-        unscheduled = sum(map(self._unscheduled, range(len(self.calls))))
+        unscheduled = sum(map(self.choices.unscheduled, range(len(self.calls))))
         return Grouping(groups, tuple(self.merges), tuple(left), unscheduled, sum(map(self._cost, groups)))
 
     def _merge_all(self) -> None:
@@ -269,6 +197,7 @@ class _Grower:
         apart = [buffer for buffer, calls in several if not inside.issuperset(calls)]
         self.writers.update((buffer, self.writers[buffer][-1:]) for buffer in apart)
         self.readers, self.beside = self._readers(), self._beside()
+        self.choices = attrs.evolve(self.choices, readers=self.readers, beside=self.beside)
         return bool(apart)
 
     def _merge_best_first(self) -> None:
@@ -279,11 +208,6 @@ class _Grower:
                 self._merge(parts, merged, -loss)
             elif self.groups.get(parts[0].name) is parts[0] and self.newest[parts[0].name] == number:
                 self._offer(parts[0])  # what it would be merged with has changed
-
-    def _unscheduled(self, i: int) -> float:
-        steps = steps_of(self.calls[i], None)
-        calls = self.costs.calls(1, steps, self.works[i].in_loops) + self.costs.lines(1, steps)
-        return self._fixed((i,)) + self.costs.again(self.works[i], self.works[i].bytes) + calls
 
     # -- all groupings of a few calls ------------------------------------------------------------------------
 
@@ -416,17 +340,7 @@ class _Grower:
         full = [w.bytes for w in written if w.buffer not in self.relations.outputs]
         if self.aims.spare_memory:
             return sum(full) + group.choice.live
-        return group.choice.value + sum(map(self._worth, full))
-
-    def _choice(self, track: Track | None, height: int, tasks: int, seconds: float, live: float, rows: int) -> Choice:
-        """A choice, and what it is worth."""
-        return Choice(track, height, tasks, seconds, live, seconds + self._worth(live), rows)
-
-    def _worth(self, size: float) -> float:
-        """How many seconds it is worth that so much memory need not be held."""
-        machine = self.aims.machine
-        more = size - machine.near_bytes
-        return self.aims.memory_share * MEMORY_WORTH * more / machine.memory_bandwidth if more > 0 else 0.0
+        return group.choice.value + sum(map(self.choices.worth, full))
 
     def _amount(self, value: float) -> str:
         return f"{value:.3g} bytes" if self.aims.spare_memory else seconds_text(value)
@@ -475,6 +389,11 @@ class _Grower:
         key = (strips.position, strips.begin, strips.extent, strips.multiple)
         return next((s for s in self.calls[i].strips if (s.position, s.begin, s.extent, s.multiple) == key), None)
 
+    def _group(self, lasts: tuple[int, ...], members: tuple[int, ...], tracks: tuple[Track, ...]) -> Group | None:
+        """A group, run in the best way; None if there is none."""
+        best = self.choices.best(lasts, members, tracks)
+        return None if best is None else Group(lasts, members, tracks, best)
+
     def _single(self, i: int) -> Group:
         group = self._group((i,), (), tuple(track_of((self._last(i, s),)) for s in self.calls[i].strips))
         assert group is not None
@@ -487,137 +406,6 @@ class _Grower:
         position, state = strips.position, sum(w.bytes for w in call.writes) if strips.is_reduced else 0.0
         lines, steps = lines_of(call, position), steps_of(call, position) + (REDUCING if strips.is_reduced else 0.0)
         return Last(i, strips, row_bytes_of(call, strips), lines, steps, work_of(call, strips), state)
-
-    # -- how a group is run ----------------------------------------------------------------------------------
-
-    def _group(self, lasts: tuple[int, ...], members: tuple[int, ...], tracks: tuple[Track, ...]) -> Group | None:
-        """A group, run in the best way; None if there is none."""
-        choices = [] if members else [self._choice(None, 0, 1, self._unscheduled(lasts[0]), 0.0, 0)]
-        fixed = self._fixed((*lasts, *members))
-        for track in tracks:
-            choices += self._choices(track, fixed, self._least(choices))
-            if self.reducing and not self.reducing.isdisjoint(track.calls):
-                for nest in nests_of(track, self.calls, self.readers):
-                    choices += self._nested(track, nest, fixed, self._least(choices))
-        most = self.aims.most_live
-        small = self._worth_telling([choice for choice in choices if choice.live <= most])
-        if small:
-            about_as_good = ABOUT_AS_GOOD * min([choice.value for choice in small])
-            choices = [choice for choice in small if choice.value <= about_as_good]
-        best = min(choices, key=lambda choice: (choice.live, choice.seconds), default=None)
-        return None if best is None else Group(lasts, members, tracks, best)
-
-    def _worth_telling(self, choices: list[Choice]) -> list[Choice]:
-        """Those of one worker, and those of several whose tasks are large enough: also had they no more to do than all
-        takes in the best way of one worker. (Strips that take long would be worth it for that alone.)"""
-        alone = min([choice.seconds for choice in choices if choice.tasks == 1], default=math.inf)
-        return [choice for choice in choices if choice.tasks == 1 or alone / choice.tasks >= LEAST_TASK_SECONDS]
-
-    def _least(self, choices: Iterable[Choice]) -> float:
-        """The seconds of the best of some choices, of those that hold no more than they may."""
-        most = self.aims.most_live
-        return min([choice.value for choice in choices if choice.live <= most], default=math.inf)
-
-    def _choices(self, track: Track, fixed: float, least: float) -> list[Choice]:
-        """A group along one dimension: in strips of each height, one after the other and by several workers.
-
-        `fixed` is how long it takes whatever the strips are, `least` what is reached already. Lower strips are more
-        calls and lines: where these, with what anything takes in memory, take longer, no lower strips are looked at.
-        """
-        extent, workers = track.strips.extent, self.aims.workers
-        if not track.members and workers < 2:
-            return []
-        flow, found = None, list[Choice]()
-        steps, loops, fixed_in_all = track.steps, track.loops, fixed
-        for height in reversed(heights_of(track, min(self.costs.most_live(track), self.aims.most_live))):
-            calls = self.costs.calls(-(-extent // height), steps, loops)
-            lines = self.costs.lines(track.lines(height), steps)
-            most = _SURELY * ABOUT_AS_GOOD * workers * least
-            if fixed_in_all + calls + lines > most:
-                break
-            if flow is None:  # along most dimensions calls and lines alone take too long
-                flow = flow_of(track)
-                fixed_in_all = fixed + self.costs.least_inside(flow)
-                if fixed_in_all + calls + lines > most:
-                    break
-            live = track.live(height)
-            seconds = fixed + calls + lines + self.costs.inside(flow, height, live)
-            own = [self._choice(track, height, 1, seconds, live, 0)] if track.members else []
-            if workers > 1:
-                handed = self.costs.handed_over(-(-extent // height), steps * track.handovers, loops)
-                own += self._parallel(track, height, seconds, live, handed)
-            if own:
-                least = min(least, self._least(own))
-                found += reversed(own)
-        return found[::-1]
-
-    def _nested(self, track: Track, nest: Nest, fixed: float, least: float) -> list[Choice]:
-        """A group in which a reduction is taken to pieces in the strips: in strips of each height, and pieces of each
-        length. More pieces are more calls, as lower strips are, and then no more are looked at (see `_choices`)."""
-        machine, extent, loops = self.aims.machine, track.strips.extent, track.loops
-        handovers, found = track.handovers, list[Choice]()
-        for piece in nest.pieces():
-            live, steps = partial(nest.live, track, piece=piece), nest.steps(track, piece)
-            most = _SURELY * ABOUT_AS_GOOD * self.aims.workers * least
-            if fixed + self.costs.calls(1, steps, loops) > most:
-                break
-            for height in heights_within(track, min(machine.most_live, self.aims.most_live), live):
-                seconds = fixed + self.costs.calls(-(-extent // height), steps, loops)
-                seconds += self.costs.lines(track.lines(height), steps)
-                if seconds > most:
-                    continue
-                held = live(height)
-                seconds += self.costs.nested(track, nest, height, piece)
-                own = [self._choice(track, height, 1, seconds, held, 0)]
-                handed = self.costs.handed_over(-(-extent // height), steps * handovers, loops)
-                own += self._parallel(track, height, seconds, held, handed)
-                for each in own:
-                    each.nest, each.piece = nest, piece
-                least = min(least, self._least(own))
-                found += own
-        return found
-
-    def _parallel(self, track: Track, height: int, seconds: float, live: float, handed: float) -> list[Choice]:
-        """The same by several workers, where there is enough to do for each, and little is done twice: one, or none.
-        Then it takes as long as one waits for the others, besides."""
-        workers, extent = self.aims.workers, track.strips.extent
-        if workers < 2 or track.strips.is_reduced:
-            return []
-        if self.aims.machine.product_threads > 1 and any(self.calls[i].has_threads for i in track.calls):
-            return []
-        for most in (TASKS_PER_WORKER * workers, workers):
-            rows = _up(_up(extent, most) // most, height)
-            tasks = -(-extent // rows)
-            if tasks >= workers and seconds / tasks >= LEAST_TASK_SECONDS:
-                break
-        else:
-            return []
-        repeated = track.repeated_share(rows)
-        if repeated > MOST_REPEATED:
-            return []
-        rounds = -(-tasks // workers)
-        shared = (seconds * rounds / tasks + handed) * (1 + repeated)
-        return [self._choice(track, height, tasks, shared, live * workers, rows)]
-
-    def _fixed(self, calls: tuple[int, ...]) -> float:
-        """How long the operations of calls take on what is near, and to have it there."""
-        return sum([self.operating[i] for i in calls]) + self._outside(calls)
-
-    def _outside(self, calls: tuple[int, ...]) -> float:
-        """How long it takes to read what others have computed, and to write what others read.
-
-        What several of the calls read comes from memory once.
-        """
-        ours, inside = set(calls), {w.buffer for i in calls for w in self.calls[i].writes}
-        sizes: dict[object, int] = {}
-        for i in calls:
-            for buffer, size in self.calls[i].reads:
-                if buffer not in inside:
-                    sizes[buffer] = max(size, sizes.get(buffer, 0))
-            if not self.readers[i] or not self.readers[i] <= ours:
-                several = self.beside[i]
-                sizes.update(((w.buffer, i) if several else w.buffer, w.bytes) for w in self.calls[i].writes)
-        return sum([size / self.costs.bandwidth(2 * size) for size in sizes.values()])
 
 
 _Merging: TypeAlias = tuple[tuple[Group, ...], Group]
@@ -646,24 +434,8 @@ def _key(groups: Iterable[Group]) -> frozenset[tuple[int, ...]]:
     return frozenset(group.calls for group in groups)
 
 
-_SURELY = 1 + 1e-9
-"""By how much one time must be above another, so that it is so however they were rounded."""
-
 _MOST_GROUPINGS = 400
 """How many groupings of a few calls are looked at."""
 
 _MOST_LOOKED_AT = 500
 """How many producers of a group are looked at, to see whether it depends on another."""
-
-
-def _up(value: int, multiple: int) -> int:
-    """The smallest multiple that is at least a value."""
-    return -(-value // multiple) * multiple
-
-
-def seconds_text(value: float) -> str:
-    """A time with three digits and its unit."""
-    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}"
-    return f"{value / 1e-9:.3g} ns"

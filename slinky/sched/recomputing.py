@@ -15,7 +15,8 @@ from typing import TypeAlias
 import attrs
 
 import slinky as sl
-from slinky.sched.grouping import Aims, Grouping, grouping
+from slinky.sched.choices import Aims
+from slinky.sched.grouping import Grouping, grouping
 from slinky.sched.relations import Relations
 
 MOST_TRIED = 4

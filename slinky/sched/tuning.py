@@ -30,8 +30,7 @@ from slinky.ir.given import as_float, is_flag
 from slinky.kept import as_path, replace_json
 from slinky.sched.automatic import require_options
 from slinky.sched.candidates import Maker, candidates
-from slinky.sched.explaining import Candidate, explain, explained
-from slinky.sched.grouping import seconds_text
+from slinky.sched.explaining import Candidate, explain, explained, seconds_text
 from slinky.sched.machines import Machine, this_machine
 
 _BEHIND = 1.5
