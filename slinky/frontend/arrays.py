@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import TracingError, cited
+from slinky.frontend.assembling import Assembled, Part
 from slinky.frontend.indexed import IndexedArray
 from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, exactly, numbers, whole_view
-from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.sizes import expr_of, known
 from slinky.frontend.tracing import FREE, Trace, errors_now, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, sees_the_same, transposed

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from slinky.frontend.assembling import Assembled, Part
 from slinky.frontend.fusing import is_arithmetic
 from slinky.frontend.nodes import Index, Node, Result, View, in_order, index_of
-from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.sizes import Length, are_same
 from slinky.frontend.views import through
 

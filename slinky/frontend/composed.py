@@ -20,12 +20,12 @@ from slinky.frontend import sliding as sliding
 from slinky.frontend import stacks as stacks
 from slinky.frontend import transforms as transforms
 from slinky.frontend.arrays import LazyArray, Value, made, placed, whole_result
+from slinky.frontend.assembling import Assembled, Part
 from slinky.frontend.calling import broadcast_to, call_function, cast, filled, lifted, pointwise, sized
 from slinky.frontend.following import followed
 from slinky.frontend.functions import ELEMENTS, WHOLE_AXES, reduced
 from slinky.frontend.given import as_lazy, axes_of, axis_of, is_set, trace_of
 from slinky.frontend.nodes import Index
-from slinky.frontend.operations import Assembled, Part
 from slinky.frontend.rearranging import COPY, VIEW, atleast_2d, broadcasted, concatenate, fused
 from slinky.frontend.sizes import Length, Size, known, same
 from slinky.frontend.tables import ALONG, NotUnderstoodError, understood

@@ -18,8 +18,8 @@ import attrs
 import numpy as np
 
 from slinky.errors import SlinkyError, TracingError, cited
+from slinky.frontend.assembling import Assembled
 from slinky.frontend.nodes import Array, Result, View, whole_view
-from slinky.frontend.operations import Assembled
 from slinky.frontend.trees import leaves_of
 from slinky.ir.given import is_iterable, is_one_of
 

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import attrs
 import numpy as np
 
+from slinky.frontend.assembling import Assembled
 from slinky.frontend.nodes import Node, Result, View, whole_view
-from slinky.frontend.operations import Assembled, Extent, Number, Operand, Pointwise, as_it_is
+from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
 from slinky.frontend.sizes import are_same, expr_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import through

@@ -20,9 +20,9 @@ from typing import TypeAlias
 
 import attrs
 
+from slinky.frontend.assembling import Around, Assembled
 from slinky.frontend.fusing import is_arithmetic
 from slinky.frontend.nodes import Index, Node, Result, Shape, View, whole_view
-from slinky.frontend.operations import Around, Assembled
 from slinky.frontend.sizes import are_same
 
 FARTHEST = 8

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from slinky.frontend.assembling import Assembled
 from slinky.frontend.filtering import Filter
 from slinky.frontend.nodes import Node, Result, View
-from slinky.frontend.operations import Assembled, Pointwise
+from slinky.frontend.operations import Pointwise
 from slinky.frontend.sizes import are_same
 
 _AROUND = ("pad", "concatenate")

@@ -23,10 +23,10 @@ import numpy as np
 
 from slinky.build import build_pipeline
 from slinky.errors import GraphError
+from slinky.frontend.assembling import Assembled
 from slinky.frontend.fusing import Fusing, inlined, is_arithmetic, term_of
 from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View
 from slinky.frontend.nodes import Source as Given
-from slinky.frontend.operations import Assembled
 from slinky.frontend.reals import Told
 from slinky.frontend.sizes import Length, Size, expr_of
 from slinky.frontend.tables import ANY_PIECES

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, element, made, placed, solid, whole_result
+from slinky.frontend.assembling import Around, Assembled, Part
 from slinky.frontend.calling import broadcast_to, cast, converted, lifted, pointwise
 from slinky.frontend.given import as_lazy, axes_of, axis_of, trace_of
 from slinky.frontend.nodes import Index, View, whole_view
-from slinky.frontend.operations import Around, Assembled, Fused, Part
+from slinky.frontend.operations import Fused
 from slinky.frontend.sizes import Length, Size, known, same
 from slinky.frontend.tables import NotUnderstoodError, understood
 from slinky.frontend.views import common_shape, indexed, transposed, windows

@@ -23,10 +23,11 @@ from typing import Any
 import attrs
 
 from slinky.errors import OperationError
+from slinky.frontend.assembling import Around, Assembled
 from slinky.frontend.assignments import is_assignment
 from slinky.frontend.fusing import is_arithmetic
 from slinky.frontend.nodes import Node, Shape, Source, View
-from slinky.frontend.operations import Along, Around, Assembled, Contraction, Pointwise
+from slinky.frontend.operations import Along, Contraction, Pointwise
 from slinky.frontend.sizes import Length, expr_of
 from slinky.pipeline import Pipeline
 from slinky.runtime.pages import LEAST_BYTES
