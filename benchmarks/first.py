@@ -120,7 +120,7 @@ def first_call(name: str) -> dict[str, float]:
 
     compile_ = sl.Pipeline.compile
     with (
-        mock.patch("slinky.frontend.jitting.scheduled_for", timed("schedule", scheduled_for)),
+        mock.patch("slinky.frontend.choosing.scheduled_for", timed("schedule", scheduled_for)),
         mock.patch.object(sl.Pipeline, "compile", timed("plan", compile_)),
     ):
         jitted(*arrays)

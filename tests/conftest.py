@@ -214,12 +214,12 @@ judge_hook.install()
 @pytest.fixture
 def moves_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Traced functions move to C after their first call, and pipelines and libraries are nobody else's."""
-    from slinky.frontend import jitting, to_native, tracing
+    from slinky.frontend import choosing, to_native, tracing
 
     monkeypatch.setenv("SLINKY_NATIVE", "1")
     monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(to_native, "PATIENCE", 0.0)
-    monkeypatch.setattr(jitting, "PLANS", tracing.Plans())
+    monkeypatch.setattr(choosing, "PLANS", tracing.Plans())
     monkeypatch.setattr(to_native, "_progress", WeakKeyDictionary())
 
 

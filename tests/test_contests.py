@@ -11,7 +11,7 @@ import pytest
 from c_programs import needs_compiler
 
 import slinky as sl
-from slinky.frontend import contests, jitting
+from slinky.frontend import choosing, contests
 from slinky.frontend.contests import ROUNDS, Contest, InTurn
 from slinky.frontend.worth import Estimate
 
@@ -200,7 +200,7 @@ def test_nothing_is_tried_that_shows(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(4):
             function(X)
         assert plain.calls == 0
-    monkeypatch.setattr(jitting, "MOST_BYTES", 3 * X.nbytes)
+    monkeypatch.setattr(choosing, "MOST_BYTES", 3 * X.nbytes)
     function = jit(stencil)
     plain = counted(function)
     for _ in range(4):
@@ -256,14 +256,14 @@ def test_a_small_gain_is_worth_a_try_where_it_is_measured(
     predicted = {"least": 1.1, "most": 1.1, "scheduled": 1.0, "in_c": 9.0, "held": 0, "on_the_way": 1}
     for changes, is_used in (({}, is_tried), ({"least": 1.0, "most": 1.0}, False), ({"least": 2.0, "most": 2.0}, True)):
         found = Estimate(**{**predicted, **changes})
-        monkeypatch.setattr(jitting, "estimate", lambda *given, found=found: found)
+        monkeypatch.setattr(choosing, "estimate", lambda *given, found=found: found)
         traced = jit(function)
         traced(X)
         assert ("called as it is" not in traced.explain(X)) == is_used
     monkeypatch.setenv("SLINKY_NATIVE", "1")
     for in_c, is_used in ((1.0, is_tried), (1.1, False), (0.5, True)):
         found = Estimate(**{**predicted, "scheduled": 9.0, "in_c": in_c})
-        monkeypatch.setattr(jitting, "estimate", lambda *given, found=found: found)
+        monkeypatch.setattr(choosing, "estimate", lambda *given, found=found: found)
         traced = sl.jit(workers=1, machine=SLOW_MEMORY)(function)
         traced(X)
         assert ("called as it is" not in traced.explain(X)) == is_used

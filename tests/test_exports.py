@@ -14,7 +14,7 @@ import pytest
 from c_programs import needs_compiler
 
 import slinky as sl
-from slinky.frontend import jitting
+from slinky.frontend import choosing
 from slinky.frontend.tracing import Plans
 from slinky.native import compiling
 
@@ -118,7 +118,7 @@ def test_arrays_for_which_nothing_was_exported_start_no_compiler(
 
 @pytest.fixture(autouse=True)
 def _own_pipelines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(jitting, "PLANS", Plans())
+    monkeypatch.setattr(choosing, "PLANS", Plans())
     monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
 
 

@@ -12,7 +12,7 @@ from c_programs import needs_compiler
 
 import slinky as sl
 from slinky.errors import CompilationFailedWarning
-from slinky.frontend import jitting
+from slinky.frontend import choosing
 from slinky.frontend.worth import Estimate
 from slinky.sched import machines
 
@@ -116,8 +116,8 @@ def least(function: Any, *given: Any, machine: sl.Machine = MACHINE) -> Estimate
     """What is predicted of a function."""
     found: list[Estimate] = []
     with pytest.MonkeyPatch.context() as patch:
-        own = jitting.estimate
-        patch.setattr(jitting, "estimate", lambda *each: found.append(own(*each)) or found[-1])  # type: ignore[func-returns-value]
+        own = choosing.estimate
+        patch.setattr(choosing, "estimate", lambda *each: found.append(own(*each)) or found[-1])  # type: ignore[func-returns-value]
         sl.jit(workers=1, machine=machine, native=False)(function).explain(*given)
     return found[-1]
 

@@ -22,7 +22,7 @@ def jit(function: Callable[..., Any], **options: Any) -> Any:
 def for_c(function: Callable[..., Any]) -> Any:
     """The function lowered to the funcs that loops in C are made of, which run by NumPy's, by pieces."""
     traced = jit(function, machine=PIECES)
-    traced._runs_loops = lambda: True
+    traced._chooser.runs_loops = lambda: True
     return traced
 
 

@@ -2,5 +2,5 @@
 
 A function is traced with lazy arrays (`arrays`): `calling`, `functions` and `tables` say what NumPy's functions do to
 them; `nodes`, `views`, `operations` and `assembling` are the graph that comes of it; `lowering` makes a pipeline of
-that; `tracing`, `reading`, `kept_traces` and `jitting` decide when.
+that; `tracing`, `reading`, `kept_traces`, `choosing` and `jitting` decide when.
 """

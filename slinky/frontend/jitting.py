@@ -1,8 +1,8 @@
 """Functions of arrays that run by pieces: what `sl.jit` makes.
 
-Idea. The function is called with lazy arrays, once for each kind of arguments (`kept_traces`); the graph that comes of
-it is lowered to a pipeline, which is scheduled for each range of sizes. Later calls run that. Where anything stands
-against it, the function is called as it is.
+Idea. The function is called with lazy arrays, once for each kind of arguments (`kept_traces`); what runs the trace that
+comes of it is chosen for each range of sizes (`choosing`). Later calls run that. Where anything stands against it, the
+function is called as it is.
 
 Invariant: a call gives what the function gives, in values, dtypes and shapes.
 """
@@ -14,8 +14,7 @@ import functools
 import os
 import sys
 import time
-import weakref
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from types import MethodType
 from typing import Any, TypeVar
 
@@ -23,38 +22,31 @@ import numpy as np
 
 from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import is_traceable
+from slinky.frontend.choosing import Chooser
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
-from slinky.frontend.contests import MOST_BYTES, InTurn
+from slinky.frontend.contests import InTurn
 from slinky.frontend.donating import GivenAsItIsError, parameters_of
-from slinky.frontend.explaining import exported_in_words, guards_in_words, schedule_in_words
-from slinky.frontend.exporting import Loaded, Settings, asked, export, settings_of
+from slinky.frontend.explaining import guards_in_words
+from slinky.frontend.exporting import Loaded, Settings, export, settings_of
 from slinky.frontend.foreign import RaisedError, foreign
-from slinky.frontend.fusing import inlined, inlined_in_c
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Traces, in_words
-from slinky.frontend.lowering import Lowered
 from slinky.frontend.nodes import Array, Source
 from slinky.frontend.reading import Reads
-from slinky.frontend.running import OtherFloatsError, at_once, runner, without_arrays
+from slinky.frontend.running import OtherFloatsError, at_once
 from slinky.frontend.seeing import with_traced_numpy
-from slinky.frontend.sizes import Length, lengths
-from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
-from slinky.frontend.to_native import Move, Runs, may_move
-from slinky.frontend.traced import Shapes, Traced
+from slinky.frontend.sizes import lengths
+from slinky.frontend.tables import ANY_PIECES
+from slinky.frontend.to_native import Move
+from slinky.frontend.traced import Traced
 from slinky.frontend.tracing import (
-    PLANS,
     SMALL_BYTES,
     Trace,
-    func_title,
-    scheduled_for,
 )
 from slinky.frontend.trees import exact_kind, leaves_of, loose_kind, with_leaves
 from slinky.frontend.trials import Trial
-from slinky.frontend.worth import computed_bytes, estimate
 from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
-from slinky.runtime.backends import has_loops
-from slinky.symbolic.expressions import Expr
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -95,10 +87,10 @@ class Jit:
         self._donate = donate
         self._by_pieces = by_pieces
         self._moves = moves
-        self._loaded: Loaded | None = None
         rules = Rules(strict, options, by_pieces, donate)
         self._traces = Traces(function, rules, lambda *given: self._call_lazily(*given))
         self._ready = self._traces.ready
+        self._chooser = Chooser(function, rules, self._traces, backend, chooses=self._chooses, moves=moves)
         self._trials: dict[Hashable, Trial] = {}
         self._calls = self._last_traced = 0
         self._plain = self._called
@@ -194,8 +186,9 @@ class Jit:
         """What a trace gives. The function as it is may be called in its place if the trace is kept, for then it does
         nothing else; else it would do that twice."""
         values = traced.trace.sizes(leaves)
-        run = None if traced.has_no_elements(values) else self._run_for(traced, leaves, values)
-        if is_kept and not traced.has_no_elements(values):
+        is_empty = traced.has_no_elements(values)
+        run = None if is_empty else self._chooser.run_for(traced, leaves, values, self._as_written)
+        if is_kept and not is_empty:
             reals = traced.trace.reals
             self._remember(given, named, run or self._plain, with_floats=run is not None and reals.asks_for_values)
         if run is None:
@@ -285,133 +278,6 @@ class Jit:
         self._traces.forget(*self._traces.kinds(given, named), str(error))
         return self._as_written(*given, **named)
 
-    def _run_for(
-        self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]
-    ) -> Callable[[Any], Any] | None:
-        """What runs a trace on arguments of just these sizes; None where the function itself is as good."""
-        of = lengths(values)
-        shapes = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
-        if not shapes:
-            return without_arrays(traced, of)
-        plan = self._plan(traced)
-        arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
-        run = self._scheduled(traced, plan, arrays, empty, scalars, of)
-        if run is None:
-            return None
-        workers = self._options.get("workers")
-        runs = runner(traced, run, shapes, scalars, plan.floats, of, workers, chooses=self._chooses)
-        return self._tried(traced, tuple(array.shape for array in (*arrays, *empty)), run, runs, of)
-
-    def _may_be_tried(self, traced: Traced, of: Callable[[Length], int]) -> bool:
-        """Whether calls may be run as they are to see who is faster: the function does nothing but what was traced,
-        which of the two ran shows in nothing but time, and it takes little memory."""
-        if not self._chooses or self._loaded is not None or not self._traces.keeps(traced):
-            return False
-        is_exact = all(node.operation.exactness in EXACT_PIECES for node in traced.nodes)
-        return is_exact and computed_bytes(traced.nodes, of) <= MOST_BYTES
-
-    def _tried(
-        self,
-        traced: Traced,
-        shapes: Shapes,
-        plan: Runs,
-        runs: Callable[[Any], Any],
-        of: Callable[[Length], int],
-    ) -> Callable[[Any], Any] | None:
-        """What runs calls of these shapes while it is not known who is faster, and who is, then."""
-        contest = traced.contest(shapes, plan, lambda: self._may_be_tried(traced, of))
-        if contest is None:
-            return runs
-        waits = isinstance(plan, Move) and contest.is_plain
-        if contest.is_over and not waits:
-            return None if contest.is_plain else runs
-        return InTurn(contest, shapes, plan, runs, self._as_written, self._ready.clear)
-
-    def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> tuple[bool, bool]:
-        """Whether a schedule is enough faster than the function itself, on the machine that it is made for: by NumPy's
-        loops, and if not, by loops in C when it has moved there."""
-        from slinky.sched.machines import this_machine
-        from slinky.sched.measured_functions import element_seconds, usual_seconds
-
-        if not self._chooses:
-            return True, False
-        given = self._options.get("machine")
-        seconds_of = element_seconds if given is None else usual_seconds
-        found = estimate(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
-        if found is None:
-            return False, False
-        is_tried = self._may_be_tried(traced, of)
-        if found.is_faster or (is_tried and found.may_be_faster):
-            return True, False
-        in_c = found.may_be_faster_in_c if is_tried else found.is_faster_in_c
-        return False, in_c and self._may_move()
-
-    def _may_move(self) -> bool:
-        """Whether schedules may move to C by themselves."""
-        return self._moves and self._loaded is None and may_move()
-
-    def _plan(self, traced: Traced) -> Lowered:
-        """The pipeline of a trace."""
-        if traced.plan is None:
-            name = func_title(self._function.__name__)
-            is_made_for_python = self._backend == "python" or self._loaded is not None
-            options = self._options if is_made_for_python else {**self._options, "backend": self._backend}
-            fusing = inlined_in_c if self._runs_loops() else inlined
-            traced.plan = PLANS.of(traced.nodes, traced.outputs, name, options, self._by_pieces, fusing)
-        return traced.plan
-
-    def _runs_loops(self) -> bool:
-        """Whether arithmetic runs in loops in C: compiled here, or by whoever exported them."""
-        return self._backend != "python" and (self._loaded is not None or has_loops(self._backend))
-
-    def _scheduled(
-        self,
-        traced: Traced,
-        plan: Lowered,
-        arrays: Sequence[Array],
-        outputs: Sequence[Array],
-        scalars: dict[str, Any],
-        of: Callable[[Length], int],
-    ) -> Runs | None:
-        """What runs a trace on arrays of these sizes: a plan of its schedule; None where the function is called as it
-        is."""
-        key = tuple(array.shape for array in (*arrays, *outputs))
-        if key in traced.scheduled:
-            return traced.scheduled[key]
-        found: Runs | None
-        if self._loaded is not None:
-            is_there, found = self._loaded.find(plan.pipeline, [*arrays, *outputs], scalars)
-            if is_there:
-                traced.scheduled[key] = found
-                return found
-        scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
-        is_faster, is_faster_in_c = self._is_worth_while(scheduled, traced, of)
-        if not (is_faster or is_faster_in_c):
-            found = None
-        elif self._may_move():
-            found = self._moving(traced, key, scheduled, stays=is_faster)
-        else:
-            found = scheduled.compile(backend="python" if self._loaded is not None else self._backend)
-        if len(traced.scheduled) > KEPT_TRACES:
-            traced.scheduled.clear()
-            traced.asked.clear()
-        traced.scheduled[key] = found
-        traced.asked[key] = asked(plan.pipeline, [*arrays, *outputs], scalars, None if found is None else scheduled)
-        return found
-
-    def _moving(self, traced: Traced, key: Hashable, scheduled: Pipeline, *, stays: bool) -> Move:
-        """What runs a schedule by its Python plan, and by its native one when that is there. Where there will be none,
-        it `stays` with the former, or the function is called as it is."""
-        own, of = weakref.ref(self), weakref.ref(traced)
-
-        def settle(plan: Runs, runs_c: bool) -> None:
-            jit, trace = own(), of()
-            if jit is not None and trace is not None:
-                trace.scheduled[key] = plan if stays or runs_c else None
-                jit._ready.clear()  # they enter what chooses
-
-        return Move(scheduled, self._function.__name__, settle, stays=stays)
-
     def _call_lazily(self, trace: Trace, arguments: Any, keywords: Any) -> Any:
         """What the function gives for lazy arrays."""
         reads = self._traces.reads
@@ -476,7 +342,7 @@ class Jit:
         Raises `ExportError` for what does not fit (another slinky, processor, source or decorator), is not as it was
         written, or lies where others can write.
         """
-        self._loaded = Loaded(directory, self._settings())
+        self._chooser.loaded = Loaded(directory, self._settings())
         self._ready.clear()
         for traced in self._traces:
             traced.plan = None
@@ -504,7 +370,7 @@ class Jit:
         values = traced.trace.sizes([leaf for _, leaf in leaves_of((given, named))])
         if traced.has_no_elements(values):
             raise TracingError(f"{self._function.__name__} is called as it is where arrays have no elements")
-        return Pipeline(self._plan(traced).pipeline._version)
+        return Pipeline(self._chooser.plan(traced).pipeline._version)
 
     def explain(self, /, *given: Any, **named: Any) -> str:
         """What becomes of the function for such arguments: what is computed how, and what it is good for."""
@@ -531,13 +397,14 @@ class Jit:
         reads = Reads(self._function)
         against = [*traced.trace.reasons, *([reads.reason] if reads.reason else [])]
         lines += [f"traced at each call: {why}" for why in against]
-        arrays = [leaf for _, leaf in leaves_of((given, named)) if isinstance(leaf, np.ndarray)]
-        values = traced.trace.sizes([leaf for _, leaf in leaves_of((given, named))])
+        leaves = [leaf for _, leaf in leaves_of((given, named))]
+        arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
+        values = traced.trace.sizes(leaves)
         is_small = max((a.nbytes for a in arrays), default=0) < self._smallest
         if is_small and not (self._may_make_large(arrays) and traced.makes(self._smallest, lengths(values))):
             lines.append(f"called as it is: all arrays take less than {self._smallest} bytes")
         if traced.outputs and not traced.has_no_elements(values):
-            lines.append(self._schedule(traced, given, named, values))
+            lines.append(self._chooser.in_words(traced, leaves, values))
         return "\n".join(lines)
 
     def _asked_of(self, given: Any, named: Any) -> Jit | None:
@@ -547,35 +414,6 @@ class Jit:
         except RecursionError:
             raise TracingError(f"{self._function.__name__} is called as it is where lists are in themselves") from None
         return self._of_containers(given, named, leaves) if any(map(is_labelled, leaves)) else self
-
-    def _schedule(self, traced: Traced, given: Any, named: Any, values: Mapping[Expr, int]) -> str:
-        """What the schedule for such arguments is, and why."""
-        leaves = [leaf for _, leaf in leaves_of((given, named))]
-        plan = self._plan(traced)
-        arrays, empty, scalars = self._arguments(traced, plan, leaves, values)
-        if self._loaded is not None:
-            is_exported, exported = self._loaded.find(plan.pipeline, [*arrays, *empty], scalars)
-            if is_exported:
-                return exported_in_words(exported)
-        key = tuple(array.shape for array in (*arrays, *empty))
-        scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
-        is_used = any(self._is_worth_while(scheduled, traced, lengths(values)))
-        runs = traced.scheduled.get(key)
-        if key in traced.scheduled:  # it is known whether there is C for it
-            is_used = runs is not None
-        contest = None if runs is None else traced.found_contest(key, runs)
-        return schedule_in_words(scheduled, runs, contest, is_used=is_used)
-
-    @staticmethod
-    def _arguments(
-        traced: Traced, plan: Lowered, leaves: Sequence[Any], values: Mapping[Expr, int]
-    ) -> tuple[list[Array], list[Array], dict[str, Any]]:
-        """What a pipeline is given for arguments of just these sizes: arrays, arrays to fill, and numbers."""
-        of = lengths(values)
-        arrays = [array if number is None else leaves[number] for number, array in traced.sources]
-        empty = [np.empty(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
-        floats = traced.floats(traced.trace.reals.values(leaves) or ())
-        return arrays, empty, plan.scalars(floats, [values[symbol] for symbol in traced.untold])
 
     def _leaf_name(self, given: Any, named: Any, number: int) -> str:
         return parameters_of(self._function, given, named)[number][1]

@@ -1,0 +1,216 @@
+"""Who runs a trace on arrays of certain sizes: its schedule, by NumPy's loops or in C, or the function as it is.
+
+Idea. The graph of a trace is lowered once, and scheduled for each range of sizes, or read from where it was exported
+to. What that is worth is predicted (`worth`), and measured where that is too coarse (`contests`). Where there may be
+compilers, a schedule moves to C after a while (`to_native`), and what was chosen before is chosen anew.
+
+Invariant: who runs shows in nothing but time and memory.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from slinky.frontend.contests import MOST_BYTES, InTurn
+from slinky.frontend.explaining import exported_in_words, schedule_in_words
+from slinky.frontend.exporting import Loaded, asked
+from slinky.frontend.fusing import inlined, inlined_in_c
+from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Runner, Traces
+from slinky.frontend.lowering import Lowered
+from slinky.frontend.nodes import Array
+from slinky.frontend.running import runner, without_arrays
+from slinky.frontend.sizes import Length, lengths
+from slinky.frontend.tables import EXACT_PIECES
+from slinky.frontend.to_native import Move, Runs, may_move
+from slinky.frontend.traced import Shapes, Traced
+from slinky.frontend.tracing import PLANS, func_title, scheduled_for
+from slinky.frontend.worth import computed_bytes, estimate
+from slinky.pipeline import Pipeline
+from slinky.runtime.backends import has_loops
+from slinky.symbolic.expressions import Expr
+
+
+class Chooser:
+    """Chooses who runs the traces of a function, made by its rules. Where it `chooses`, that may be the function as it
+    is; where it `moves`, schedules move to C by themselves, else a back end runs them."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        rules: Rules,
+        traces: Traces,
+        backend: str,
+        *,
+        chooses: bool,
+        moves: bool,
+    ) -> None:
+        self.loaded: Loaded | None = None
+        """What was exported, if it is to be used."""
+        self._function = function
+        self._options = rules.options
+        self._by_pieces = rules.by_pieces
+        self._traces = traces
+        self._backend = backend
+        self._chooses = chooses
+        self._moves = moves
+
+    def run_for(
+        self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int], as_written: Callable[..., Any]
+    ) -> Runner | None:
+        """What runs a trace on arguments of just these sizes; None where the function itself, `as_written`, is as
+        good."""
+        of = lengths(values)
+        shapes = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
+        if not shapes:
+            return without_arrays(traced, of)
+        plan = self.plan(traced)
+        arrays, empty, scalars = _arguments(traced, plan, leaves, values)
+        run = self._scheduled(traced, plan, arrays, empty, scalars, of)
+        if run is None:
+            return None
+        workers = self._options.get("workers")
+        runs = runner(traced, run, shapes, scalars, plan.floats, of, workers, chooses=self._chooses)
+        return self._tried(traced, tuple(array.shape for array in (*arrays, *empty)), run, runs, of, as_written)
+
+    def _may_be_tried(self, traced: Traced, of: Callable[[Length], int]) -> bool:
+        """Whether calls may be run as they are to see who is faster: the function does nothing but what was traced,
+        which of the two ran shows in nothing but time, and it takes little memory."""
+        if not self._chooses or self.loaded is not None or not self._traces.keeps(traced):
+            return False
+        is_exact = all(node.operation.exactness in EXACT_PIECES for node in traced.nodes)
+        return is_exact and computed_bytes(traced.nodes, of) <= MOST_BYTES
+
+    def _tried(
+        self,
+        traced: Traced,
+        shapes: Shapes,
+        plan: Runs,
+        runs: Runner,
+        of: Callable[[Length], int],
+        as_written: Callable[..., Any],
+    ) -> Runner | None:
+        """What runs calls of these shapes while it is not known who is faster, and who is, then."""
+        contest = traced.contest(shapes, plan, lambda: self._may_be_tried(traced, of))
+        if contest is None:
+            return runs
+        waits = isinstance(plan, Move) and contest.is_plain
+        if contest.is_over and not waits:
+            return None if contest.is_plain else runs
+        return InTurn(contest, shapes, plan, runs, as_written, self._traces.ready.clear)
+
+    def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> tuple[bool, bool]:
+        """Whether a schedule is enough faster than the function itself, on the machine that it is made for: by NumPy's
+        loops, and if not, by loops in C when it has moved there."""
+        from slinky.sched.machines import this_machine
+        from slinky.sched.measured_functions import element_seconds, usual_seconds
+
+        if not self._chooses:
+            return True, False
+        given = self._options.get("machine")
+        seconds_of = element_seconds if given is None else usual_seconds
+        found = estimate(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
+        if found is None:
+            return False, False
+        is_tried = self._may_be_tried(traced, of)
+        if found.is_faster or (is_tried and found.may_be_faster):
+            return True, False
+        in_c = found.may_be_faster_in_c if is_tried else found.is_faster_in_c
+        return False, in_c and self._may_move()
+
+    def _may_move(self) -> bool:
+        """Whether schedules may move to C by themselves."""
+        return self._moves and self.loaded is None and may_move()
+
+    def plan(self, traced: Traced) -> Lowered:
+        """The pipeline of a trace."""
+        if traced.plan is None:
+            name = func_title(self._function.__name__)
+            is_made_for_python = self._backend == "python" or self.loaded is not None
+            options = self._options if is_made_for_python else {**self._options, "backend": self._backend}
+            fusing = inlined_in_c if self.runs_loops() else inlined
+            traced.plan = PLANS.of(traced.nodes, traced.outputs, name, options, self._by_pieces, fusing)
+        return traced.plan
+
+    def runs_loops(self) -> bool:
+        """Whether arithmetic runs in loops in C: compiled here, or by whoever exported them."""
+        return self._backend != "python" and (self.loaded is not None or has_loops(self._backend))
+
+    def _scheduled(
+        self,
+        traced: Traced,
+        plan: Lowered,
+        arrays: Sequence[Array],
+        outputs: Sequence[Array],
+        scalars: dict[str, Any],
+        of: Callable[[Length], int],
+    ) -> Runs | None:
+        """What runs a trace on arrays of these sizes: a plan of its schedule; None where the function is called as it
+        is."""
+        key = tuple(array.shape for array in (*arrays, *outputs))
+        if key in traced.scheduled:
+            return traced.scheduled[key]
+        found: Runs | None
+        if self.loaded is not None:
+            is_there, found = self.loaded.find(plan.pipeline, [*arrays, *outputs], scalars)
+            if is_there:
+                traced.scheduled[key] = found
+                return found
+        scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
+        is_faster, is_faster_in_c = self._is_worth_while(scheduled, traced, of)
+        if not (is_faster or is_faster_in_c):
+            found = None
+        elif self._may_move():
+            found = self._moving(traced, key, scheduled, stays=is_faster)
+        else:
+            found = scheduled.compile(backend="python" if self.loaded is not None else self._backend)
+        if len(traced.scheduled) > KEPT_TRACES:
+            traced.scheduled.clear()
+            traced.asked.clear()
+        traced.scheduled[key] = found
+        traced.asked[key] = asked(plan.pipeline, [*arrays, *outputs], scalars, None if found is None else scheduled)
+        return found
+
+    def _moving(self, traced: Traced, key: Hashable, scheduled: Pipeline, *, stays: bool) -> Move:
+        """What runs a schedule by its Python plan, and by its native one when that is there. Where there will be none,
+        it `stays` with the former, or the function is called as it is."""
+        own, of = weakref.ref(self), weakref.ref(traced)
+
+        def settle(plan: Runs, runs_c: bool) -> None:
+            chooser, trace = own(), of()
+            if chooser is not None and trace is not None:
+                trace.scheduled[key] = plan if stays or runs_c else None
+                chooser._traces.ready.clear()  # they enter what chooses
+
+        return Move(scheduled, self._function.__name__, settle, stays=stays)
+
+    def in_words(self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) -> str:
+        """What the schedule for such arguments is, and why."""
+        plan = self.plan(traced)
+        arrays, empty, scalars = _arguments(traced, plan, leaves, values)
+        if self.loaded is not None:
+            is_exported, exported = self.loaded.find(plan.pipeline, [*arrays, *empty], scalars)
+            if is_exported:
+                return exported_in_words(exported)
+        key = tuple(array.shape for array in (*arrays, *empty))
+        scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
+        is_used = any(self._is_worth_while(scheduled, traced, lengths(values)))
+        runs = traced.scheduled.get(key)
+        if key in traced.scheduled:  # it is known whether there is C for it
+            is_used = runs is not None
+        contest = None if runs is None else traced.found_contest(key, runs)
+        return schedule_in_words(scheduled, runs, contest, is_used=is_used)
+
+
+def _arguments(
+    traced: Traced, plan: Lowered, leaves: Sequence[Any], values: Mapping[Expr, int]
+) -> tuple[list[Array], list[Array], dict[str, Any]]:
+    """What a pipeline is given for arguments of just these sizes: arrays, arrays to fill, and numbers."""
+    of = lengths(values)
+    arrays = [array if number is None else leaves[number] for number, array in traced.sources]
+    empty = [np.empty(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
+    floats = traced.floats(traced.trace.reals.values(leaves) or ())
+    return arrays, empty, plan.scalars(floats, [values[symbol] for symbol in traced.untold])
