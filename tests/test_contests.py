@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -226,6 +227,27 @@ def test_what_is_faster_only_in_c_is_run_as_it_is_until_then(monkeypatch: pytest
     assert ("called as it is" in function.explain(X)) == is_lost
     function(X)
     assert plain.calls == 1 + ROUNDS + 1 + is_lost
+
+
+@needs_compiler
+@pytest.mark.usefixtures("moves_at_once")
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_what_was_slower_in_c_is_exported_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_lost: bool
+) -> None:
+    times = (QUICK, SLOW) if is_lost else (SLOW, QUICK)
+    machine = sl.Machine(near_bandwidth=9e10, shared_bandwidth=9e10, memory_bandwidth=4e10)
+    function = sl.jit(workers=1, machine=machine)(stencil)
+    function(X)
+    assert function.wait_native(SECONDS)
+    monkeypatch.setattr(contests, "perf_counter", Clock(*times))
+    for _ in range(2 * (ROUNDS + 1)):
+        function(X)
+    function.export(tmp_path / "folder")
+    other = sl.jit(workers=1, machine=machine)(stencil)
+    other.load(tmp_path / "folder")
+    np.testing.assert_array_equal(other(X), stencil(X), strict=True)
+    assert ("called as it is: so it was where it was exported" in other.explain(X)) == is_lost
 
 
 @needs_compiler

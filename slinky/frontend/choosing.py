@@ -10,7 +10,7 @@ Invariant: who runs shows in nothing but time and memory.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -174,7 +174,7 @@ class Chooser:
         traced.asked[key] = asked(plan.pipeline, [*arrays, *outputs], scalars, None if found is None else scheduled)
         return found
 
-    def _moving(self, traced: Traced, key: Hashable, scheduled: Pipeline, *, stays: bool) -> Move:
+    def _moving(self, traced: Traced, key: Shapes, scheduled: Pipeline, *, stays: bool) -> Move:
         """What runs a schedule by its Python plan, and by its native one when that is there. Where there will be none,
         it `stays` with the former, or the function is called as it is."""
         own, of = weakref.ref(self), weakref.ref(traced)

@@ -333,7 +333,7 @@ class Jit:
         One folder takes any number of functions. `docs/native.md` says what it has to fit. Raises `ExportError` where
         there is nothing to write, or no place for it; `CompilationError` where there is no C compiler, or it fails.
         """
-        return export(directory, self._settings(), [each for t in self._traces for each in t.asked.values()])
+        return export(directory, self._settings(), [each for t in self._traces for each in t.asked_for()])
 
     def load(self, directory: str | os.PathLike[str]) -> None:
         """Use what `export` has written to a folder: for arrays as large as those, nothing is scheduled or compiled.

@@ -142,8 +142,8 @@ class Traced:
         self.extents = {expr_of(n): None for shape in shapes for n in shape if type(n) is Size}
         self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
         self.plan: Lowered | None = None
-        self.scheduled: dict[Hashable, Runs | None] = {}
-        self.asked: dict[Hashable, Asked] = {}
+        self.scheduled: dict[Shapes, Runs | None] = {}
+        self.asked: dict[Shapes, Asked] = {}
         self._contests: dict[Hashable, Contest | None] = {}
         self._owners.clear()
         arguments.given.clear()
@@ -160,6 +160,16 @@ class Traced:
     def found_contest(self, shapes: Shapes, plan: Runs) -> Contest | None:
         """The same, as far as there has been a call."""
         return self._contests.get(_contest_key(shapes, plan))
+
+    def asked_for(self) -> list[Asked]:
+        """What was asked for, as it is to be exported: without a schedule where that was slower in C."""
+        found = []
+        for shapes, each in self.asked.items():
+            plan = self.scheduled.get(shapes)
+            contest = None if plan is None else self.found_contest(shapes, plan)
+            is_lost = contest is not None and contest.is_lost and getattr(plan, "runs_c", False)
+            found.append(attrs.evolve(each, scheduled=None) if is_lost else each)
+        return found
 
     def _writes(self, arguments: Arguments) -> list[Written]:
         """What goes to arguments: outputs of their own."""
