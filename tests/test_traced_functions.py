@@ -481,3 +481,28 @@ def test_scalars_that_are_truths_have_the_powers_of_scalars() -> None:
     for exponent in (2, 3, 2.0, np.int8(2)):
         for make in (lambda x: (x > 0).any() ** exponent, lambda x: (x > 0) ** exponent):  # noqa: B023
             assert_same(jit(make)(array), make(array))
+
+
+def test_calls_with_names_go_the_short_way_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the order of the names; what comes for the first time does not."""
+
+    def graded(a: Any, b: Any = 1.0, *, c: Any = 2.0) -> Any:
+        return (a[1:] + a[:-1]) * b + c
+
+    x, y = np.random.default_rng(0).random((2, 40, 50))
+    traced = sl.jit(smallest=0)(graded)
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((x,), {"b": 3.0}),
+        ((), {"a": x, "b": 2.0}),
+        ((), {"b": 2.0, "a": x}),
+        ((x, 2.0), {"c": y[1:]}),
+        ((x,), {"c": y[1:], "b": 3.0}),
+        ((x,), {"b": y[1:], "c": 3.0}),
+    ]
+    for given, named in calls:
+        traced(*given, **named)
+    monkeypatch.setattr(type(traced), "_run", lambda *given: pytest.fail("it went the long way"))
+    for given, named in calls:
+        for b in (2.0, 4.0):
+            with_b = {**named, **({"b": b} if "b" in named and isinstance(named["b"], float) else {})}
+            np.testing.assert_array_equal(traced(*given, **with_b), graded(*given, **with_b), strict=True)

@@ -105,17 +105,20 @@ class Jit:
     def __call__(self, /, *given: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
         self._calls += 1
-        if self._ready and not named:
+        if self._ready:
             try:
-                kind = exact_kind(given, with_floats=False)
-                ready = self._ready.get(kind) or self._ready.get(exact_kind(given))
+                kind = exact_kind(given, named, with_floats=False)
+                ready = self._ready.get(kind) or self._ready.get(exact_kind(given, named))
             except RecursionError:
-                return self._as_written(*given)  # a list that is in itself
+                return self._as_written(*given, **named)  # a list that is in itself
             if ready is self._plain:
-                return self._as_written(*given)
+                return self._as_written(*given, **named)
             if ready is not None and (reads := self._traces.reads) is not None and reads.hold():
                 try:
-                    return ready(given)
+                    if not named:
+                        return ready(given)
+                    flat = (*given, *named.values())
+                    return ready.take(given, named, flat) if isinstance(ready, InTurn) else ready(flat)
                 except (ChangedResultError, GivenAsItIsError) as error:
                     return self._as_it_is(given, named, error)
                 except OtherFloatsError:
@@ -123,7 +126,7 @@ class Jit:
                 except Exception as error:
                     if not self._traces.may_be_caught(error):
                         raise
-                    return self._as_written(*given)
+                    return self._as_written(*given, **named)
         try:
             is_part = bool(lazy_arrays((given, named)))
             leaves = [leaf for _, leaf in leaves_of((given, named))]
@@ -266,7 +269,7 @@ class Jit:
 
     def _remember(self, given: Any, named: Any, run: Callable[[Any], Any], *, with_floats: bool = False) -> None:
         """What to do when arguments of just this kind come again, with these floats or any others."""
-        kind = None if named else exact_kind(given, with_floats=with_floats or not self._traces.tells_floats)
+        kind = exact_kind(given, named, with_floats=with_floats or not self._traces.tells_floats)
         if kind is not None:
             self._traces.remember(kind, run)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -97,11 +98,16 @@ def kind_of(tree: Any, *, with_floats: bool = True) -> Hashable:
     raise TypeError(f"arguments of type {type(tree).__name__}")
 
 
-def exact_kind(given: tuple[Any, ...], *, with_floats: bool = True) -> Hashable | None:
+def exact_kind(
+    given: tuple[Any, ...], named: Mapping[str, Any] = MappingProxyType({}), *, with_floats: bool = True
+) -> Hashable | None:
     """All that decides what a call does, lengths included, where arguments are arrays and simple numbers; but for
     floats if these are told at each call."""
     found: list[Any] = []
     add = found.append
+    if named:
+        add(tuple(named))
+        given = (*given, *named.values())
     for each in given:
         kind = type(each)
         if kind is np.ndarray:
