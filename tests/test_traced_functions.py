@@ -506,3 +506,37 @@ def test_calls_with_names_go_the_short_way_too(monkeypatch: pytest.MonkeyPatch) 
         for b in (2.0, 4.0):
             with_b = {**named, **({"b": b} if "b" in named and isinstance(named["b"], float) else {})}
             np.testing.assert_array_equal(traced(*given, **with_b), graded(*given, **with_b), strict=True)
+
+
+def test_calls_with_lists_of_arguments_go_the_short_way_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands in them is part of what a call is known by, and how: only floats are told."""
+
+    def mixed(parts: Any, axes: Any = (0, 1), weights: Any = None) -> Any:
+        a, b = parts.values() if isinstance(parts, dict) else parts
+        return np.flip(a + b * 2, axes) * (weights["b"] if weights else 1.5), len(parts)
+
+    x, y = np.random.default_rng(0).random((2, 40, 50))
+    traced = sl.jit(smallest=0)(mixed)
+    calls: list[tuple[Any, ...]] = [
+        ((x, y),),
+        ([x, y],),
+        ((x, y), (1,)),
+        ((x[1:], y[1:]), [0]),
+        ({"a": x, "b": y}, 1),
+        ({"a": x, "c": y}, 0, {"b": 3.0}),
+        ((x, y), (0, 1), {"b": 7, "a": None}),
+        ((x, y), (0, 1), {"b": 8, "a": None}),
+    ]
+    for given in calls:
+        traced(*given)
+    long_way: list[Any] = []
+    own = type(traced)._run
+    monkeypatch.setattr(type(traced), "_run", lambda self, *given: long_way.append(given) or own(self, *given))
+    for given in [*calls, ({"a": x, "c": y}, 0, {"b": 4.5})]:
+        found, expected = traced(*given), mixed(*given)
+        np.testing.assert_array_equal(found[0], expected[0], strict=True)
+        assert found[1] == expected[1]
+    assert not long_way
+    for given in (((x, y), (1, 0)), ((x[2:], y[2:]),), ({"b": x, "a": y},), ((x, y), (0, 1), {"a": 7, "b": 8})):
+        np.testing.assert_array_equal(traced(*given)[0], mixed(*given)[0], strict=True)
+    assert len(long_way) == 4

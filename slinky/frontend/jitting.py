@@ -43,7 +43,7 @@ from slinky.frontend.tracing import (
     SMALL_BYTES,
     Trace,
 )
-from slinky.frontend.trees import exact_kind, leaves_of, loose_kind, with_leaves
+from slinky.frontend.trees import exact_kind, flat, leaves_of, loose_kind, with_leaves
 from slinky.frontend.trials import Trial
 from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
@@ -115,10 +115,9 @@ class Jit:
                 return self._as_written(*given, **named)
             if ready is not None and (reads := self._traces.reads) is not None and reads.hold():
                 try:
-                    if not named:
-                        return ready(given)
-                    flat = (*given, *named.values())
-                    return ready.take(given, named, flat) if isinstance(ready, InTurn) else ready(flat)
+                    if isinstance(ready, InTurn):
+                        return ready.take(given, named, flat(given, named))
+                    return ready(flat(given, named))
                 except (ChangedResultError, GivenAsItIsError) as error:
                     return self._as_it_is(given, named, error)
                 except OtherFloatsError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -101,8 +101,8 @@ def kind_of(tree: Any, *, with_floats: bool = True) -> Hashable:
 def exact_kind(
     given: tuple[Any, ...], named: Mapping[str, Any] = MappingProxyType({}), *, with_floats: bool = True
 ) -> Hashable | None:
-    """All that decides what a call does, lengths included, where arguments are arrays and simple numbers; but for
-    floats if these are told at each call."""
+    """All that decides what a call does, lengths included, where arguments are arrays and simple numbers, also in
+    tuples, lists and dictionaries; but for floats if these are told at each call."""
     found: list[Any] = []
     add = found.append
     if named:
@@ -124,9 +124,22 @@ def exact_kind(
         elif kind is int or kind is bool or kind is str or each is None:
             add(kind)
             add(each)
+        elif kind is tuple or kind is list or kind is dict:
+            inside = exact_kind(tuple(each.values() if kind is dict else each), with_floats=with_floats)
+            if inside is None:
+                return None
+            add((kind, inside, tuple(each) if kind is dict else len(each)))
         else:
             return None
     return tuple(found)
+
+
+def flat(given: tuple[Any, ...], named: Mapping[str, Any]) -> Sequence[Any]:
+    """The leaves of arguments that have an exact kind; these themselves, where they are all leaves."""
+    for each in (*given, *named.values()):
+        if type(each) in (tuple, list, dict):
+            return [leaf for _, leaf in leaves_of((given, named))]
+    return (*given, *named.values()) if named else given
 
 
 def loose_kind(tree: Any, *, with_floats: bool = True) -> Hashable:
