@@ -1,5 +1,6 @@
 """Programs as data: the statements, and changed copies of them, for rewrites written outside of slinky."""
 
+from slinky.errors import cited
 from slinky.ir.copies import (
     with_body,
     with_bounds,
@@ -50,6 +51,7 @@ __all__ = [
     "Serial",
     "Statement",
     "Within",
+    "cited",
     "substitute_block",
     "walk",
     "with_body",

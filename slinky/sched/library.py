@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import slinky as sl
-from slinky.errors import cited
-from slinky.ir import with_range
+from slinky.ir import cited, with_range
 from slinky.symbolic import Rate, fastest, is_integer, prove, rate, symbols, variable
 
 
