@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 
+_NUMPY_S = (np.ndarray, np.memmap)
+"""Classes of arrays that are no operand's own, but NumPy's."""
+
 _NEVER_LAZY = (int, np.ndarray)
 """What loops of people's own index by, most of all, which is looked at no further."""
 
@@ -29,14 +32,56 @@ class IndexedArray(np.ndarray):
         """Part of it; what something lazy chooses of it is lazy."""
         if type(index) in _NEVER_LAZY:
             return super().__getitem__(index)
+        from slinky.frontend.arrays import is_traceable
         from slinky.frontend.calling import lifted
         from slinky.frontend.given import lazy_arrays, trace_of
 
-        return lifted(self, trace_of(index))[index] if lazy_arrays(index) else super().__getitem__(index)
+        if lazy_arrays(index) and is_traceable(self):
+            return lifted(self, trace_of(index))[index]
+        return super().__getitem__(index)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What NumPy computes of it: scalars where it gives these for arrays, else arrays of this class."""
-        return array[()] if return_scalar else array.view(IndexedArray)
+        """What NumPy computes of it: scalars where it gives these for arrays, else arrays of this class; but those of a
+        class of somebody's own, where one was among the operands."""
+        for other in context[1] if context is not None else ():
+            if isinstance(other, np.ndarray) and type(other) not in (*_NUMPY_S, IndexedArray):
+                return other.__array_wrap__(array, context, return_scalar)
+        if return_scalar:
+            return array[()]
+        return array if type(array) is IndexedArray else array.view(IndexedArray)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class that the array has outside."""
+        return np.ndarray
+
+    @property
+    def flags(self) -> Any:
+        """What is known of its memory, and may be set."""
+        return super().flags if self._own is None else self._own.flags
+
+    @property
+    def base(self) -> Any:
+        """Whose memory it sees."""
+        return super().base if self._own is None else self._own.base
+
+    def setflags(self, *given: Any, **named: Any) -> None:
+        """Set what is known of its memory, of both."""
+        super().setflags(*given, **named)
+        if self._own is not None:
+            self._own.setflags(*given, **named)
+
+    def resize(self, *given: Any, **named: Any) -> None:
+        """Give another shape to as many elements, here and outside.
+
+        Raises `ValueError` for more or fewer: the memory is not this array's.
+        """
+        super().resize(*given, **named)
+        if self._own is not None:
+            self._own.resize(self.shape)
+
+    def __repr__(self) -> str:
+        return repr(self.view(np.ndarray))
 
     def __reduce__(self) -> Any:
         return own_array(self).__reduce__()
@@ -44,7 +89,12 @@ class IndexedArray(np.ndarray):
 
 def is_indexed(value: object) -> bool:
     """Whether a value is seen as an array that may be indexed by lazy ones."""
-    return type(value) is np.ndarray and bool(value.ndim) and value.dtype.kind in "biufc"
+    return type(value) is np.ndarray and bool(value.ndim) and value.dtype.kind in "biufc" and value.dtype.isnative
+
+
+def is_just_elements(value: object) -> bool:
+    """Whether a value is an array of NumPy's own class whose copy has nothing in common with it."""
+    return type(value) in _NUMPY_S and not value.dtype.hasobject  # type: ignore[attr-defined]
 
 
 def indexed_array(value: Any) -> Any:

@@ -1,5 +1,5 @@
-"""What a traced function sees for `type`, `isinstance`, `hasattr`, `float`, `len` and `sum`: a lazy array is an array
-or a scalar of NumPy's, and as long as its first extent.
+"""What a traced function sees for `type`, `isinstance`, `hasattr`, `float`, `id`, `len` and `sum`: a lazy array is an
+array or a scalar of NumPy's, and as long as its first extent; a real one is the one that it is outside.
 
 Idea. Python asks some things of the class that an object has, whatever the object says: `type(x)`, which methods there
 are, whether it is iterable. So a function that asks is traced with globals in which these say what NumPy's own would
@@ -8,7 +8,7 @@ Python's `len` gives numbers alone, so that arrays made of it would be of this s
 
 A function that speaks of `type` otherwise than to call it (`type(made) is type`) sees Python's, which is one object.
 
-Invariant: of everything but lazy arrays, sizes and reals, the answers are Python's.
+Invariant: of everything but lazy arrays, sizes, reals and arrays that are seen, the answers are Python's.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from types import CodeType, UnionType
 from typing import Any
 
 from slinky.frontend.arrays import LazyArray
+from slinky.frontend.indexed import IndexedArray, own_array
 from slinky.frontend.paths import FOR_A_CALL
 from slinky.frontend.places import instructions_of
 from slinky.frontend.reals import Real, as_float, sum_of
@@ -31,7 +32,7 @@ def _class_of(value: Any) -> Any:
     """The class that a function means: of what is lazy, that of what it stands for."""
     if type(value) is LazyArray:
         value._trace.asked_for_class = True
-    return value.__class__ if type(value) in _STAND_INS else type(value)
+    return value.__class__ if type(value) in (*_STAND_INS, IndexedArray) else type(value)
 
 
 def class_of(*given: Any, **named: Any) -> Any:
@@ -54,6 +55,11 @@ def is_instance(value: Any, kinds: Any, /) -> bool:
     return issubclass(_class_of(value), kinds) if is_usual else isinstance(value, kinds)
 
 
+def identity_of(value: Any, /) -> int:
+    """`id`: of a real array that is seen (`indexed`), of the array itself, by which caches know it."""
+    return id(own_array(value))
+
+
 def length_of(*given: Any) -> Any:
     """`len`: of an array, the size that it is."""
     array = given[0] if len(given) == 1 and type(given[0]) is LazyArray else None
@@ -67,6 +73,7 @@ BUILTINS = {
     "float": as_float,
     "type": class_of,
     "hasattr": has_attribute,
+    "id": identity_of,
     "isinstance": is_instance,
     "len": length_of,
     "sum": sum_of,

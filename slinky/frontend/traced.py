@@ -22,7 +22,7 @@ from slinky.frontend.assignments import graph_of
 from slinky.frontend.contests import Contest
 from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
 from slinky.frontend.exporting import Asked
-from slinky.frontend.indexed import own_array
+from slinky.frontend.indexed import is_just_elements, own_array
 from slinky.frontend.labels import goes_by_places
 from slinky.frontend.layouts import depends_on_layout, unlike_numpy
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
@@ -231,9 +231,10 @@ class Traced:
             found_as = self.trace.reals.told(leaf)
             return _Float(found_as) if type(found_as) is Told else _Given(found_as)
         if type(leaf) is not LazyArray:
-            if isinstance(leaf, (np.ndarray, *CONSTANTS, Kept)) or leaf is Ellipsis:
-                return _Given(own_array(leaf))
-            raise Abandoned(f"it returns a {type(leaf).__name__}")
+            own = own_array(leaf)
+            if isinstance(own, (*CONSTANTS, Kept)) or own is Ellipsis or is_just_elements(own):
+                return _Given(own)
+            raise Abandoned(f"it returns {_in_words(own)}")
         view = leaf._view
         is_it = any(leaf is each for each in arguments.given)
         if leaf._cell in arguments.donated:
@@ -329,6 +330,11 @@ class Traced:
             raise AssertionError(each)
 
         return with_leaves(self.result, leaf)
+
+
+def _in_words(value: Any) -> str:
+    kind = f"a {type(value).__name__}"
+    return f"{kind} of {value.dtype}" if type(value) is np.ndarray else kind
 
 
 def _is_argument(array: LazyArray, arguments: Arguments) -> bool:
