@@ -289,3 +289,16 @@ def test_a_small_gain_is_worth_a_try_where_it_is_measured(
         traced = sl.jit(workers=1, machine=SLOW_MEMORY)(function)
         traced(X)
         assert ("called as it is" not in traced.explain(X)) == is_used
+
+
+def test_what_no_result_depends_on_takes_memory_where_a_function_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wasteful(x: Any) -> Any:
+        pairs = x[:, None, :] * x[None]
+        return stencil(x) + pairs.ndim
+
+    monkeypatch.setattr(jitting, "MOST_BYTES", 100 * X.nbytes)
+    function = jit(wasteful)
+    plain = counted(function)
+    for _ in range(4):
+        np.testing.assert_array_equal(function(X), stencil(X) + 3, strict=True)
+    assert plain.calls == 0

@@ -82,7 +82,7 @@ class Chooser:
         if not self._chooses or self.loaded is not None or not self._traces.keeps(traced):
             return False
         is_exact = all(node.operation.exactness in EXACT_PIECES for node in traced.nodes)
-        return is_exact and computed_bytes(traced.nodes, of) <= MOST_BYTES
+        return is_exact and all(computed_bytes(each, of) <= MOST_BYTES for each in (traced.nodes, traced.computed))
 
     def _tried(
         self,

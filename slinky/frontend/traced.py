@@ -137,6 +137,7 @@ class Traced:
         self.needs_c_order = trace.asked_for_layout or self._shows_layout
         self._floats = floats_of(self.nodes)
         self.untold = untold(self.nodes, self.outputs)
+        self.computed = _of_own_sizes(trace)
         seen_of = [*self.outputs, *(view for node in self.nodes for view in node.operands)]
         shapes = [view.shape for view in seen_of] + [r.shape for node in self.nodes for r in node.results]
         self.extents = {expr_of(n): None for shape in shapes for n in shape if type(n) is Size}
@@ -330,6 +331,13 @@ class Traced:
             raise AssertionError(each)
 
         return with_leaves(self.result, leaf)
+
+
+def _of_own_sizes(trace: Trace) -> list[Node]:
+    """All that NumPy computes where a function runs as it is, also what no result depends on; where sizes of another
+    call are among it, it is not known how much that is."""
+    nodes = list({results[0].node: None for results in trace.made.values()})
+    return [node for node in nodes if trace.symbols.keys() >= set(untold([node], ()))]
 
 
 def _in_words(value: Any) -> str:
