@@ -302,3 +302,34 @@ def test_what_no_result_depends_on_takes_memory_where_a_function_runs_as_it_is(m
     for _ in range(4):
         np.testing.assert_array_equal(function(X), stencil(X) + 3, strict=True)
     assert plain.calls == 0
+
+
+def of_the_argument(x: Any) -> Any:
+    return x.reshape(-1), stencil(x)
+
+
+def of_one_array(x: Any) -> Any:
+    y = stencil(x)
+    return y[:200], y[100:]
+
+
+def of_outside(x: Any) -> Any:
+    return OUTSIDE, stencil(x)
+
+
+def of_a_diagonal(x: Any) -> Any:
+    return np.diagonal(stencil(x)), stencil(x)
+
+
+OUTSIDE = np.arange(5.0)
+
+
+@pytest.mark.parametrize("function", [of_the_argument, of_one_array, of_outside, of_a_diagonal])
+def test_results_do_not_share_memory_by_turns(function: Any) -> None:
+    """Who writes to one would see that in another one, or in an argument, or is refused, in every second call."""
+    traced = jit(function)
+    plain = counted(traced)
+    found = [traced(X) for _ in range(6)]
+    assert len({(np.shares_memory(a, b), np.shares_memory(a, X), a.flags.writeable) for a, b in found}) == 1
+    assert plain.calls in (0, 6)
+    assert "in turn" not in traced.explain(X)

@@ -79,7 +79,7 @@ class Chooser:
     def _may_be_tried(self, traced: Traced, of: Callable[[Length], int]) -> bool:
         """Whether calls may be run as they are to see who is faster: the function does nothing but what was traced,
         which of the two ran shows in nothing but time, and it takes little memory."""
-        if not self._chooses or self.loaded is not None or not self._traces.keeps(traced):
+        if not self._chooses or self.loaded is not None or not self._traces.keeps(traced) or traced.shares_otherwise:
             return False
         is_exact = all(node.operation.exactness in EXACT_PIECES for node in traced.nodes)
         return is_exact and all(computed_bytes(each, of) <= MOST_BYTES for each in (traced.nodes, traced.computed))

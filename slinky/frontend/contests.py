@@ -6,7 +6,8 @@ turn, the best of a few of each are compared, and whoever is faster goes on. Wha
 waits for C, and runs as it is until then. When a schedule has moved to C, there is another contest.
 
 Invariants: each call is run once, by whoever has the turn; which of the two that is shows in nothing but time, for only
-functions of which every operation gives NumPy's bits by pieces take part. No contest is about more than `MOST_BYTES`.
+functions of which every operation gives NumPy's bits by pieces, and whose results share memory as NumPy's do, take
+part. No contest is about more than `MOST_BYTES`.
 """
 
 from __future__ import annotations

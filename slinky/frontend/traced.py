@@ -123,6 +123,8 @@ class Traced:
         found = self._outputs(result, arguments)
         self.result = with_leaves(result, lambda leaf: self._leaf(leaf, found, arguments))
         leaves = [leaf for _, leaf in leaves_of(self.result)]
+        self.shares_otherwise = self._shares_otherwise(result, found, arguments)
+        """Whether, in NumPy, results may share memory, or cannot be written to, where these are arrays of their own."""
         self._apart = tuple(leaf for leaf in leaves if isinstance(leaf, _Argument) and leaf.is_apart)
         writes = self._writes(arguments)
         self.nodes, self.outputs = graph_of(self.outputs)
@@ -224,6 +226,17 @@ class Traced:
                 whole = next(v for v in seen_of if _covers(v))
                 self.outputs.append(_whole(whole))
         return found
+
+    def _shares_otherwise(self, result: Any, found: Collection[Any], arguments: Arguments) -> bool:
+        leaves = [leaf for _, leaf in leaves_of(result)]
+        arrays = [leaf for leaf in leaves if type(leaf) is LazyArray and not leaf.is_scalar]
+        parts = Counter(each._view.result for each in arrays if not _is_argument(each, arguments))
+        return (
+            any(type(leaf) is not LazyArray and isinstance(leaf, np.ndarray) for leaf in leaves)
+            or any(each._cell.uncertain or not each._writeable for each in arrays)
+            or any(count > 1 and each not in found for each, count in parts.items())
+            or any(isinstance(leaf, (_Argument, _Output)) and leaf.is_apart for _, leaf in leaves_of(self.result))
+        )
 
     def _leaf(self, leaf: Any, found: dict[Any, int], arguments: Arguments) -> Any:
         if type(leaf) is Size:
