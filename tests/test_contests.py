@@ -296,7 +296,7 @@ def test_what_no_result_depends_on_takes_memory_where_a_function_runs_as_it_is(m
         pairs = x[:, None, :] * x[None]
         return stencil(x) + pairs.ndim
 
-    monkeypatch.setattr(jitting, "MOST_BYTES", 100 * X.nbytes)
+    monkeypatch.setattr(choosing, "MOST_BYTES", 100 * X.nbytes)
     function = jit(wasteful)
     plain = counted(function)
     for _ in range(4):

@@ -55,11 +55,11 @@ ones, such as one for all pairs, run by pieces, too.
 Where loops in C are predicted to save as much, it runs as it is, or by pieces, until it has moved to C, and is left to
 NumPy again only if there is no C for it.
 
-Where pieces give the bits that NumPy gives, results share memory as NumPy's do, and all arrays that it makes take 64 MB
-at most, what is predicted is also measured, and a gain of a twentieth is worth a try. The first calls go to the function
-as it is and to its pieces in turn, 3 to 8 to each, and whoever is faster goes on, for all sizes from one power of two to
-the next; when a schedule has moved to C, they are compared once more. So it does not matter whether a call is one of
-these. `explain` says what was measured:
+Where pieces give the bits that NumPy gives, results share memory as NumPy's do, and all arrays that it makes take 64
+MB at most, what is predicted is also measured, and a gain of a twentieth is worth a try. The first calls go to the
+function as it is and to its pieces in turn, 3 to 8 to each, and whoever is faster goes on, for all sizes from one power
+of two to the next; when a schedule has moved to C, they are compared once more. So it does not matter whether a call is
+one of these. `explain` says what was measured:
 
 ```text
 by pieces: measured 110 us as it is, 54.4 us by pieces
