@@ -655,3 +655,39 @@ def test_trials_change_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
             first = function(x)
         for found in (first, *(function(x) for _ in range(4))):
             np.testing.assert_array_equal(found, masked(x))
+
+
+def test_what_is_traced_to_see_whether_it_makes_large_arrays_is_done_once() -> None:
+    """That trace was thrown away, and the function was called as it is: what it did was done twice."""
+    counts, log, names = np.zeros(3), [], {"calls": 0}
+    table = np.arange(256.0)
+
+    def counting(x: Any) -> Any:
+        np.add(counts, 1, out=counts)
+        log.append(x.ndim)
+        names["calls"] += 1
+        return x * 2 + counts[0]
+
+    def pairs(x: Any) -> Any:
+        log.append(x.ndim)
+        return x[:, None, :] - x[None]
+
+    def caught(x: Any) -> Any:
+        try:
+            return table[(x * 1000).astype(int)] + len(log)
+        except IndexError:
+            return x - 1
+
+    x = np.random.default_rng(0).random((60, 70))
+    traced = sl.jit(counting)
+    for call, given in enumerate((x, x, x[:50], x[:40], x[:, :60]), start=1):
+        np.testing.assert_array_equal(traced(given), given * 2 + call, strict=True)
+        assert (counts[0], len(log), names["calls"]) == (call, call, call)
+    traced = sl.jit(pairs)
+    for call in range(1, 5):
+        log.clear()
+        np.testing.assert_array_equal(traced(x), x[:, None, :] - x[None], strict=True)
+        assert len(log) == 1, call
+    traced = sl.jit(caught)
+    for _ in range(3):
+        np.testing.assert_array_equal(traced(x), x - 1, strict=True)

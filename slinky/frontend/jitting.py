@@ -138,12 +138,33 @@ class Jit:
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
         if not _may_trace(leaves, arrays):
             return self._as_written(*given, **named)
-        if max(a.nbytes for a in arrays) < self._smallest and not self._makes_large(given, named, leaves, arrays):
-            self._remember(given, named, self._plain)
-            return self._as_written(*given, **named)
         if any(a.size == 0 for a in arrays):
             return self._as_written(*given, **named)
-        return self._run(given, named, leaves)
+        if max(a.nbytes for a in arrays) >= self._smallest:
+            return self._run(given, named, leaves)
+        return self._run_small(given, named, leaves, arrays)
+
+    def _run_small(self, given: Any, named: Any, leaves: list[Any], arrays: Sequence[Array]) -> Any:
+        """Run the function as it is, unless it makes large arrays of small ones. Where it has been traced to see that,
+        and the trace is not kept, it has done what it does beside results."""
+        traced, is_new = self._looked_at(given, named, leaves, arrays)
+        is_large = traced is not None and self._is_large(traced, leaves)
+        if is_large:
+            self._looks = LOOKS
+        if traced is not None and is_new:
+            if is_large:
+                return self._run_traced(traced, given, named, leaves, is_kept=False)
+            self._remember(given, named, self._plain)
+            try:
+                return at_once(traced, leaves, lengths(traced.trace.sizes(leaves)))
+            except Exception as error:
+                if not self._traces.may_be_caught(error):
+                    raise
+                return self._as_written(*given, **named)
+        if is_large:
+            return self._run(given, named, leaves)
+        self._remember(given, named, self._plain)
+        return self._as_written(*given, **named)
 
     def _run(self, given: Any, named: Any, leaves: list[Any]) -> Any:
         if self._donate and not self._traces.may_write(given, named):
@@ -293,23 +314,24 @@ class Jit:
             traced.trace.warn()
         return traced
 
-    def _makes_large(self, given: Any, named: Any, leaves: list[Any], arrays: Sequence[Array]) -> bool:
-        """Whether the function makes large arrays of small ones, such as one for all pairs: it is traced to see that,
-        unless it was in vain too often."""
+    def _looked_at(
+        self, given: Any, named: Any, leaves: list[Any], arrays: Sequence[Array]
+    ) -> tuple[Traced | None, bool]:
+        """The trace of a function that may make large arrays of small ones, such as one for all pairs, if it is there,
+        or it was not in vain too often to make one; and whether it has been made now, and is not kept."""
         if not self._may_make_large(arrays) or (self._donate and not self._traces.may_write(given, named)):
-            return False
+            return None, False
         key, kind = self._traces.kinds(given, named)
         traced = None if key is None else self._traces.kept(key, leaves)
         if traced is None and key is not None and kind not in self._traces.refused and self._looks:
             self._looks -= 1
             with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
                 traced = self._traces.make(given, named, kind)
-        if traced is None or traced.trace.reasons:
-            return False
-        is_large = traced.makes(self._smallest, lengths(traced.trace.sizes(leaves)))
-        if is_large:
-            self._looks = LOOKS
-        return is_large
+        return traced, traced is not None and not self._traces.is_kept(traced, key)
+
+    def _is_large(self, traced: Traced, leaves: Sequence[Any]) -> bool:
+        """Whether a trace that needs no values makes large arrays of small ones."""
+        return not traced.trace.reasons and traced.makes(self._smallest, lengths(traced.trace.sizes(leaves)))
 
     def _may_make_large(self, arrays: Sequence[Array]) -> bool:
         """Whether all pairs of elements of small arrays are no small array, where nobody said what is small."""
