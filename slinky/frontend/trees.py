@@ -125,6 +125,8 @@ def exact_kind(
             add(kind)
             add(each)
         elif kind is tuple or kind is list or kind is dict:
+            if kind is dict and not all(type(key) is str or type(key) is int for key in each):
+                return None  # others equal keys of other types, or with other signs
             inside = exact_kind(tuple(each.values() if kind is dict else each), with_floats=with_floats)
             if inside is None:
                 return None
