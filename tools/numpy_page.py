@@ -224,10 +224,10 @@ array([0., 2., 4., 2., 0.])
 
 ```
 
-It is written when all is computed: where the function raises an error, the array is as it was. A part that the
-pipeline does not read, such as all of an `out` that is only filled, is computed there; other parts are computed beside
-it, and copied. An array that shares memory with another argument, or that cannot be written to, is given to the
-function as it is.
+By pieces, it is written when all is computed: where the function raises an error, the array is as it was. (Where the
+function is called as it is, it is as far as the function came, as without slinky.) A part that the pipeline does not
+read, such as all of an `out` that is only filled, is computed there; other parts are computed beside it, and copied. An
+array that shares memory with another argument, or that cannot be written to, is given to the function as it is.
 
 ## In C
 
