@@ -13,7 +13,7 @@ from c_programs import needs_compiler
 import slinky as sl
 from slinky.errors import CompilationFailedWarning
 from slinky.frontend import choosing
-from slinky.frontend.worth import Estimate
+from slinky.frontend.worth import LEAST_GAIN, Estimate
 from slinky.sched import machines
 
 Array = np.ndarray[Any, Any]
@@ -147,10 +147,10 @@ def test_new_memory_is_cleared_once_for_each_array_that_numpy_makes() -> None:
 def test_arrays_whose_axes_are_turned_are_left_to_numpy() -> None:
     """NumPy goes through them as they lie."""
     turned, straight = least(lambda x: x.T * 2 + x.T, LARGE), least(lambda x: x * 2 + x, LARGE)
-    assert straight.is_faster
-    assert straight.is_faster_in_c
-    assert not turned.is_faster
-    assert not turned.is_faster_in_c
+    assert straight.is_faster(LEAST_GAIN)
+    assert straight.is_faster_in_c(LEAST_GAIN)
+    assert not turned.is_faster(LEAST_GAIN)
+    assert not turned.is_faster_in_c(LEAST_GAIN)
 
 
 def test_one_operation_gains_nothing_in_c_and_several_do() -> None:
@@ -188,8 +188,8 @@ def test_of_arrays_that_are_assigned_to_numpy_writes_the_parts_alone() -> None:
     found = least(lambda x: columns(x, 6), x)
     assert copied < found.least < 1.5 * copied
     assert x.nbytes < found.on_the_way < 1.1 * x.nbytes
-    assert not found.is_faster
-    assert not found.is_faster_in_c
+    assert not found.is_faster(LEAST_GAIN)
+    assert not found.is_faster_in_c(LEAST_GAIN)
     assert is_as_it_is(jit(columns), x, 6)
 
 

@@ -28,7 +28,7 @@ from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
 from slinky.frontend.traced import Shapes, Traced
 from slinky.frontend.tracing import PLANS, func_title, scheduled_for
-from slinky.frontend.worth import computed_bytes, estimate
+from slinky.frontend.worth import LEAST_GAIN, LEAST_TRIED, computed_bytes, estimate
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import has_loops
 from slinky.symbolic.expressions import Expr
@@ -115,11 +115,9 @@ class Chooser:
         found = estimate(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
         if found is None:
             return False, False
-        is_tried = self._may_be_tried(traced, of)
-        if found.is_faster or (is_tried and found.may_be_faster):
-            return True, False
-        in_c = found.may_be_faster_in_c if is_tried else found.is_faster_in_c
-        return False, in_c and self._may_move()
+        gain = LEAST_TRIED if self._may_be_tried(traced, of) else LEAST_GAIN
+        is_faster = found.is_faster(gain)
+        return is_faster, not is_faster and found.is_faster_in_c(gain) and self._may_move()
 
     def _may_move(self) -> bool:
         """Whether schedules may move to C by themselves."""

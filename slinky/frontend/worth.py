@@ -82,25 +82,13 @@ class Estimate:
     in_c: float
     """Where C does what it does to the bits that NumPy gives, and NumPy the rest."""
 
-    @property
-    def is_faster(self) -> bool:
-        """Whether a schedule is enough faster than NumPy by NumPy's loops."""
-        return self.on_the_way > self.held and math.sqrt(self.least * self.most) >= LEAST_GAIN * self.scheduled
+    def is_faster(self, gain: float) -> bool:
+        """Whether NumPy takes so many times what a schedule takes by NumPy's loops."""
+        return self.on_the_way > self.held and math.sqrt(self.least * self.most) >= gain * self.scheduled
 
-    @property
-    def is_faster_in_c(self) -> bool:
+    def is_faster_in_c(self, gain: float) -> bool:
         """The same of loops in C."""
-        return self.least >= LEAST_GAIN * self.in_c
-
-    @property
-    def may_be_faster(self) -> bool:
-        """Whether it is worth trying whether a schedule is faster by NumPy's loops."""
-        return self.on_the_way > self.held and math.sqrt(self.least * self.most) >= LEAST_TRIED * self.scheduled
-
-    @property
-    def may_be_faster_in_c(self) -> bool:
-        """The same of loops in C."""
-        return self.least >= LEAST_TRIED * self.in_c
+        return self.least >= gain * self.in_c
 
 
 def estimate(
