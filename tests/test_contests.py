@@ -194,6 +194,22 @@ def test_all_sizes_of_a_range_go_by_one_contest(monkeypatch: pytest.MonkeyPatch)
     assert "in turn" in function.explain(np.empty((600, 400)))
 
 
+def test_larger_arrays_of_a_range_are_not_run_as_they_are_where_that_takes_too_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(contests, "perf_counter", Clock(QUICK, SLOW))
+    monkeypatch.setattr(choosing, "MOST_BYTES", 4 * X.nbytes)
+    function, large = jit(stencil), np.random.default_rng(0).random((500, 400))
+    for _ in range(2 * (ROUNDS + 1)):
+        function(X)
+    plain = counted(function)
+    np.testing.assert_array_equal(function(large), stencil(large), strict=True)
+    assert plain.calls == 0
+    assert "called as it is" not in function.explain(large)
+    function(X)
+    assert plain.calls == 1
+
+
 def test_nothing_is_tried_that_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """In other bits, in memory, or as the schedule that was asked for."""
     for function in (jit(spread), jit(stencil, smallest=0), jit(stencil, max_bytes=1 << 20)):

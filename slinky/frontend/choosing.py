@@ -94,9 +94,9 @@ class Chooser:
         as_written: Callable[..., Any],
     ) -> Runner | None:
         """What runs calls of these shapes while it is not known who is faster, and who is, then."""
-        contest = traced.contest(shapes, plan, lambda: self._may_be_tried(traced, of))
-        if contest is None:
+        if not self._may_be_tried(traced, of):
             return runs
+        contest = traced.contest(shapes, plan)
         waits = isinstance(plan, Move) and contest.is_plain
         if contest.is_over and not waits:
             return None if contest.is_plain else runs
@@ -199,7 +199,8 @@ class Chooser:
         runs = traced.scheduled.get(key)
         if key in traced.scheduled:  # it is known whether there is C for it
             is_used = runs is not None
-        contest = None if runs is None else traced.found_contest(key, runs)
+        is_tried = runs is not None and self._may_be_tried(traced, lengths(values))
+        contest = traced.found_contest(key, runs) if runs is not None and is_tried else None
         return schedule_in_words(scheduled, runs, contest, is_used=is_used)
 
 

@@ -147,18 +147,17 @@ class Traced:
         self.plan: Lowered | None = None
         self.scheduled: dict[Shapes, Runs | None] = {}
         self.asked: dict[Shapes, Asked] = {}
-        self._contests: dict[Hashable, Contest | None] = {}
+        self._contests: dict[Hashable, Contest] = {}
         self._owners.clear()
         arguments.given.clear()
 
-    def contest(self, shapes: Shapes, plan: Runs, may_be_tried: Callable[[], bool]) -> Contest | None:
-        """Who is faster for arrays of about these shapes, the function as it is or this plan; None where that is not
-        to be tried, which is asked once."""
-        key = _contest_key(shapes, plan)
-        if key not in self._contests:
-            is_open = not isinstance(plan, Move) or plan.stays
-            self._contests[key] = Contest(shapes, is_open) if may_be_tried() else None
-        return self._contests[key]
+    def contest(self, shapes: Shapes, plan: Runs) -> Contest:
+        """Who is faster for arrays of about these shapes, the function as it is or this plan."""
+        found = self.found_contest(shapes, plan)
+        if found is None:
+            found = Contest(shapes, not isinstance(plan, Move) or plan.stays)
+            self._contests[_contest_key(shapes, plan)] = found
+        return found
 
     def found_contest(self, shapes: Shapes, plan: Runs) -> Contest | None:
         """The same, as far as there has been a call."""
