@@ -24,7 +24,7 @@ from slinky.frontend.assembling import Assembled, Part
 from slinky.frontend.indexed import IndexedArray
 from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, exactly, numbers, whole_view
 from slinky.frontend.sizes import expr_of, known
-from slinky.frontend.tracing import FREE, Trace, errors_now, may_change, values_of
+from slinky.frontend.tracing import FREE, Abandoned, Trace, errors_now, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, sees_the_same, transposed
 from slinky.ir.given import is_flag
 from slinky.unloaded import is_masked
@@ -40,11 +40,12 @@ class Cell:
     """A place that holds a result; the places that may share its memory are `uncertain`. That others do not may rest on
     arguments that are in C order: `by_layout`."""
 
-    __slots__ = ("__weakref__", "by_layout", "is_argument", "result", "uncertain")
+    __slots__ = ("__weakref__", "by_layout", "is_argument", "is_held", "result", "uncertain")
 
     def __init__(self, result: Result, *, is_argument: bool = False) -> None:
         self.result = result
         self.is_argument = is_argument
+        self.is_held = False
         self.uncertain = False
         self.by_layout = False
 
@@ -294,6 +295,8 @@ class LazyArray:
         own, cell = self._view, self._cell
         if not self._writeable:
             raise ValueError("assignment destination is read-only")
+        if cell.is_held:
+            raise Abandoned("it writes to an array of an object that it is given")
         if cell.is_argument:
             raise TracingError(
                 f"{self._trace.name} writes to its argument {cell.result.node.operation.name}; let it copy it first, "

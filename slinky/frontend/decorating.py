@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any, overload
 
 from slinky.errors import TracingError, cited
+from slinky.frontend.bound import BoundJit, bound_arguments
 from slinky.frontend.donating import names_given_away
 from slinky.frontend.jitting import Jit
 from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
@@ -102,13 +103,15 @@ def jit(
     backend = ("native-fast" if fast else "native") if native else "python"
 
     def decorated(own: Any) -> Any:
-        if isinstance(own, Jit):
+        if isinstance(own, (Jit, BoundJit)):
             return own
         if isinstance(own, (staticmethod, classmethod)):
             return type(own)(decorated(own.__func__))
         if not callable(own) or any(is_other(own) for is_other in _RETURN_LATER):
             raise TracingError(f"jit takes a function that returns its results, got {cited(own)}")
         away = names_given_away(own, donate)
+        if (bound := bound_arguments(own)) is not None:
+            return BoundJit(decorated(bound[0]), *bound[1:])
         named = own if hasattr(own, "__name__") else _Named(own)
         return Jit(named, strict, smallest, given, backend, away, pieces, moves=native is None)
 

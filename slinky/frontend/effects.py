@@ -32,7 +32,7 @@ def settle(trace: Trace) -> bool:
     cells = list(trace.cells)
     found = [each for each in gc.get_referrers(*cells) if type(each) is LazyArray] if cells else []
     for kept, value in zip(found, computed([each._view for each in found], trace), strict=True):
-        _replace(kept, value[()] if kept.is_scalar else value)
+        replace(kept, value[()] if kept.is_scalar else value)
         free = placed(FREE.source(value, "kept"), FREE)
         kept._trace, kept._cell, kept._index, kept._shape = FREE, free._cell, free._index, free._shape
     return bool(found)
@@ -41,10 +41,10 @@ def settle(trace: Trace) -> bool:
 def settle_floats(trace: Trace) -> None:
     """Put floats where somebody keeps those that are told at each call (`reals`), of a trace that has ended."""
     for kept in trace.reals.end():
-        _replace(kept, now(kept))
+        replace(kept, now(kept))
 
 
-def _replace(kept: LazyArray | Real, value: Array | float) -> None:
+def replace(kept: LazyArray | Real, value: Array | float) -> None:
     """Put a value in each place of a lazy one that can be written to. (No function in here may have `kept` in a cell
     while holders are looked for, or that would be one.)"""
     for holder in gc.get_referrers(kept):
@@ -64,7 +64,7 @@ def _replace(kept: LazyArray | Real, value: Array | float) -> None:
             _replace_in(partial(dict.__setitem__, vars(holder)), list(vars(holder).items()), kept, value)
 
 
-def _setter(names: dict[Any, Any]) -> Callable[[Any, Array | float], object]:
+def _setter(names: dict[Any, Any]) -> Callable[[Any, Any], object]:
     """What puts something into a dictionary; a class knows its attributes by more than that."""
     for owner in gc.get_referrers(names):
         if isinstance(owner, type) and owner.__dict__ == names:
@@ -82,10 +82,10 @@ def _replace_key(holder: dict[Any, Any], kept: Any, value: Any) -> None:
 
 
 def _replace_in(
-    put: Callable[[Any, Array | float], object],
+    put: Callable[[Any, Any], object],
     items: Iterable[tuple[Any, Any]],
-    kept: LazyArray | Real,
-    value: Array | float,
+    kept: Any,
+    value: Any,
 ) -> None:
     for place in [place for place, each in items if each is kept]:
         put(place, value)

@@ -15,13 +15,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Hashable, Sequence
-from types import MethodType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import is_traceable
+from slinky.frontend.bound import BoundJit
 from slinky.frontend.choosing import Chooser
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
 from slinky.frontend.contests import InTurn
@@ -32,7 +32,7 @@ from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Traces, in_words
 from slinky.frontend.nodes import Array, Source
-from slinky.frontend.reading import Reads
+from slinky.frontend.opening import Closing, Opening, may_open
 from slinky.frontend.running import OtherFloatsError, at_once
 from slinky.frontend.seeing import with_traced_numpy
 from slinky.frontend.sizes import lengths
@@ -94,17 +94,21 @@ class Jit:
         self._trials: dict[Hashable, Trial] = {}
         self._calls = self._last_traced = 0
         self._plain = self._called
+        self._opening: Opening | None = None
         self._warned = False
 
     def __repr__(self) -> str:
         return f"<jit of {self._function.__qualname__}>"
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
-        return self if owner is None else MethodType(self, owner)
+        return self if owner is None else BoundJit(self, (owner,))
 
     def __call__(self, /, *given: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
         self._calls += 1
+        own, own_named = given, named
+        if self._opening is not None:
+            given, named = self._opening.open(given, named)
         if self._ready:
             try:
                 kind = exact_kind(given, named, with_floats=False)
@@ -113,7 +117,7 @@ class Jit:
                 return self._as_written(*given, **named)  # a list that is in itself
             if ready is self._plain:
                 return self._as_written(*given, **named)
-            if ready is not None and (reads := self._traces.reads) is not None and reads.hold():
+            if ready is not None and self._holds():
                 try:
                     if isinstance(ready, InTurn):
                         return ready.take(given, named, flat(given, named))
@@ -134,7 +138,10 @@ class Jit:
         if is_part:
             return self._as_written(*given, **named)  # part of another trace
         if any(map(is_labelled, leaves)):
-            return self._labelled(given, named, leaves)
+            return self._labelled(own, own_named, [leaf for _, leaf in leaves_of((own, own_named))])
+        if self._opening is None and may_open(leaves):
+            self._open()
+            return self(*given, **named)
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
         if not _may_trace(leaves, arrays):
             return self._as_written(*given, **named)
@@ -143,6 +150,22 @@ class Jit:
         if max(a.nbytes for a in arrays) >= self._smallest:
             return self._run(given, named, leaves)
         return self._run_small(given, named, leaves, arrays)
+
+    def _holds(self) -> bool:
+        """Whether the function reads what it read; where objects are opened, that was asked for them."""
+        reads = self._traces.reads
+        return reads is not None and (self._opening is not None or reads.hold())
+
+    def _opened(self, given: Any, named: Any) -> tuple[Any, Any]:
+        """Arguments as calls have them."""
+        if self._opening is None and may_open([leaf for _, leaf in leaves_of((given, named))]):
+            self._open()
+        return (given, named) if self._opening is None else self._opening.open(given, named)
+
+    def _open(self) -> None:
+        """From now on, look into the objects that come as arguments."""
+        self._opening = Opening(self._function, self._traces)
+        self._as_written = Closing(self._function)
 
     def _run_small(self, given: Any, named: Any, leaves: list[Any], arrays: Sequence[Array]) -> Any:
         """Run the function as it is, unless it makes large arrays of small ones. Where it has been traced to see that,
@@ -303,9 +326,10 @@ class Jit:
 
     def _call_lazily(self, trace: Trace, arguments: Any, keywords: Any) -> Any:
         """What the function gives for lazy arrays."""
-        reads = self._traces.reads
-        read = () if reads is None else reads.functions
-        return with_traced_numpy(self._function, read, trace)(*arguments, **keywords)
+        reads = self._traces.reads_now()
+        function, at = with_traced_numpy(self._function, reads.functions, trace)
+        arguments, keywords = trace.stand_ins.of(arguments, keywords, reads, at)
+        return function(*arguments, **keywords)
 
     def _warned_of(self, traced: Traced) -> Traced:
         """A new trace; the first time that it cannot be kept, a warning says so."""
@@ -388,6 +412,7 @@ class Jit:
         given, named = with_leaves((given, named), bare_values)
         if own is not None and own is not self:
             return own.pipeline(*given, **named)
+        given, named = self._opened(given, named)
         traced, why = self._asked(given, named) if own is not None else (None, _OWN_RULES)
         if traced is None or not traced.outputs:
             raise TracingError(f"{self._function.__name__} has no pipeline: {why or 'it computes nothing'}")
@@ -402,6 +427,7 @@ class Jit:
         given, named = with_leaves((given, named), bare_values)
         if own is not None and own is not self:
             return own.explain(*given, **named)
+        given, named = self._opened(given, named)
         try:
             traced, why = self._asked(given, named) if own is not None else (None, _OWN_RULES)
         except Exception as error:
@@ -418,7 +444,7 @@ class Jit:
         whole = [n.name for n in traced.nodes if n.operation.exactness not in self._by_pieces]
         lines += [f"as one piece: {', '.join(whole)}"] if whole else []
         lines += guards_in_words(traced.trace, [n for _, n, _ in parameters_of(self._function, given, named)])
-        reads = Reads(self._function)
+        reads = self._traces.reads_now()
         against = [*traced.trace.reasons, *([reads.reason] if reads.reason else [])]
         lines += [f"traced at each call: {why}" for why in against]
         leaves = [leaf for _, leaf in leaves_of((given, named))]

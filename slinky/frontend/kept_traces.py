@@ -20,12 +20,13 @@ from slinky.frontend.arrays import placed
 from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
+from slinky.frontend.opening import StandIns
 from slinky.frontend.reading import Reads
 from slinky.frontend.reals import FLOATS, ToldFloatError
 from slinky.frontend.seeing import may_catch, takes_stand_ins
 from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import MOST_FUNCS, Abandoned, Trace
-from slinky.frontend.trees import is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
+from slinky.frontend.trees import held_by_objects, is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
 from slinky.unloaded import draws_numbers
 
 KEPT_TRACES = 64
@@ -82,17 +83,23 @@ class Traces:
 
     def kept(self, key: Hashable, leaves: Sequence[Any]) -> Traced | None:
         """A trace that is good for arguments of a kind, by their leaves."""
-        if self.reads is not None and not self.reads.hold():
-            self.reads = None
-            self.by_kind.clear()
-            self.refused.clear()
-            self.ready.clear()
+        if not self.are_good():
             return None
         for traced in self.by_kind.get(key, ()):
             trace = traced.trace
             if trace.questions.hold(trace.sizes(leaves)) and trace.reals.values(leaves) is not None:
                 return traced
         return None
+
+    def are_good(self) -> bool:
+        """Whether the function reads what it read; if not, there are no traces any more."""
+        if self.reads is None or self.reads.hold():
+            return True
+        self.reads = None
+        self.by_kind.clear()
+        self.refused.clear()
+        self.ready.clear()
+        return False
 
     def is_kept(self, traced: Traced, key: Hashable | None) -> bool:
         """Whether a trace is one of a kind that are kept."""
@@ -139,7 +146,7 @@ class Traces:
 
         Raises `TracingError` for what is refused, and what the function raises.
         """
-        self._reads_now()
+        self.reads_now()
         try:
             return self._make(given, named, kind)
         except SlinkyError:
@@ -156,12 +163,17 @@ class Traces:
             self.tells_floats = True
             raise
 
-    def _reads_now(self) -> Reads:
+    def reads_now(self) -> Reads:
         """What the function reads, which may be told no floats for it."""
         if self.reads is None:
             self.reads = Reads(self._function)
-            self.tells_floats &= takes_stand_ins(self._function, self.reads.functions)
+            self.look_again()
         return self.reads
+
+    def look_again(self) -> None:
+        """See whether it may be told floats by all that was read."""
+        if self.reads is not None:
+            self.tells_floats &= takes_stand_ins(self._function, self.reads.functions)
 
     def _make(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
         """The same, once."""
@@ -173,6 +185,7 @@ class Traces:
                 settle_floats(trace)
             raise
         for trace in broken_off if made is None else []:
+            trace.stand_ins.end()
             settle(trace)  # here, where no frame of it holds anything
             settle_floats(trace)
         return made
@@ -181,13 +194,14 @@ class Traces:
         self, traces: list[Trace], given: Any, named: Any, key: Hashable | None, kind: Hashable
     ) -> Traced | None:
         """The same, in a trace that is put to some others; what it left with the function's objects stays as it is."""
-        reads, rules = self._reads_now(), self._rules
+        reads, rules = self.reads_now(), self._rules
         effect = reads.effect if self._changes < MOST_CHANGES else "it changes what it reads"
         if effect is not None:
             self.give_up(kind, effect)
             return None
         trace = Trace(self._function.__name__, strict=rules.strict, options=rules.options, by_pieces=rules.by_pieces)
         trace.file = getattr(getattr(self._function, "__code__", None), "co_filename", "")
+        trace.stand_ins = StandIns()
         traces.append(trace)
         own = Arguments()
         trace.tells_floats = self.tells_floats and key is not None and reads.reason is None  # else it is not kept
@@ -199,6 +213,8 @@ class Traces:
                 raise ToldFloatError
             if not is_same_tree((arguments, keywords), before):
                 raise Abandoned("it changes a list or dictionary that it is given")
+            if trace.stand_ins.are_changed():
+                raise Abandoned("it changes an object that it is given")
             if trace.abandoned is not None:
                 raise Abandoned(trace.abandoned)
             trace.require_unwritten()
@@ -211,6 +227,9 @@ class Traces:
                 raise Abandoned("it uses a size that was kept from another call")
             del arguments, keywords, before, result
             own.donated.clear()
+            if trace.stand_ins.end():
+                self.give_up(kind, "it keeps an object that it is given")
+                key = None
             if settle(trace):
                 self.give_up(kind, "it keeps an array that it computes")
                 key = None
@@ -245,6 +264,7 @@ class Traces:
         """The arguments, with lazy arrays for arrays, and what stands for floats that are told at each call."""
         names = [(parameter, name) for parameter, name, _ in parameters_of(self._function, given, named)]
         donate = self._rules.donate
+        held = held_by_objects((given, named))
         number = -1
 
         def leaf(value: Any) -> Any:
@@ -262,6 +282,7 @@ class Traces:
             array = placed(result, trace)
             own.given.append(array)
             array._cell.is_argument = parameter not in donate
+            array._cell.is_held = number in held
             if parameter in donate:
                 own.donated[array._cell] = number
                 trace.donated.append(value)

@@ -11,9 +11,17 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable, Hashable
-from functools import lru_cache, partial
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from collections.abc import Callable, Collection, Container, Hashable
+from functools import cached_property, lru_cache, partial
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    ModuleType,
+)
 from typing import Any
 
 import attrs
@@ -146,6 +154,16 @@ class _Item:
         return self.names[self.name]
 
 
+@attrs.frozen
+class Seen:
+    """What is known of a class whose objects a function is given: whether all that they do is; which attributes they
+    compute once, and keep; and how many names were spoken of then."""
+
+    is_known: bool
+    computed: frozenset[str]
+    spoken: int
+
+
 class Reads:
     """What a function reads beside its arguments, as it is now."""
 
@@ -164,7 +182,22 @@ class Reads:
         """Modules, by their identity, with the attributes of them that were read."""
         self.functions: list[FunctionType] = []
         """The function, and those that it calls, whose code was read."""
+        self.spoken: set[str] = set()
+        """The names that they speak of."""
+        self.given: dict[Any, bool] = {}
+        """The functions and classes that came with arguments, and whether they can be followed."""
+        self.classes: dict[type, dict[tuple[type, str], Any]] = {}
+        """Of classes whose objects it is given, what was read: by the class that has it, and its name."""
+        self.seen: dict[type, Seen] = {}
+        """The same, in short."""
+        self._lengths: list[tuple[Any, int]] = []
+        """Dictionaries of classes, which have as many names as they had."""
         self._function(function)
+
+    @property
+    def extent(self) -> tuple[int, int, int]:
+        """How much was read so far."""
+        return len(self.functions), len(self.classes), len(self.spoken)
 
     def hold(self) -> bool:
         """Whether all that can be followed is as it was."""
@@ -180,6 +213,9 @@ class Reads:
                     return False
             for read, value in self._same:
                 if read() is not value:
+                    return False
+            for names, length in self._lengths:
+                if len(names) != length:
                     return False
             return not self._equal or all(_content(read()) == value for read, value in self._equal)
         except (KeyError, ValueError, TypeError, AttributeError):
@@ -207,6 +243,7 @@ class Reads:
         self._content(_Attribute(function, "__defaults__"), function.__defaults__, "a default")
         self._content(_Attribute(function, "__kwdefaults__"), function.__kwdefaults__, "a default")
         attributes = _all_attributes(function.__code__)
+        self.spoken |= attributes.union(*(names_of(code).globals for code in all_code(function.__code__)))
         around = frozenset(function.__code__.co_freevars)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell, attributes)
@@ -217,12 +254,57 @@ class Reads:
             for name in sorted(names_of(code).cells & around):
                 self._changes(f"it sets {name}")
 
+    def see_function(self, value: Any) -> None:
+        """Read a function that is given, or is one of an object's."""
+        inner = function_of(value)
+        if inner is None:
+            self._value(lambda: value, value, getattr(value, "__name__", "a function"), frozenset())
+        elif not _is_trusted(sys.modules.get(str(value.__module__))):
+            self._function(inner)
+
+    def see_class(self, kind: type) -> bool:
+        """Read what objects of a class do that functions speak of; whether that is all that they do."""
+        known = self.classes.get(kind)
+        if known is None:
+            known = self.classes[kind] = {}
+            self._note(_Attribute(kind, "__mro__"), kind.__mro__, kind.__name__)
+            self._lengths += [(vars(own), len(vars(own))) for own in kind.__mro__ if own is not object]
+        while True:  # what is read may speak of more
+            new = [each for own in kind.__mro__ for each in _spoken_of(own, self.spoken, known)]
+            if not new:
+                return True
+            for own, name, value in new:
+                known[own, name] = value
+                if not self._class_attribute(vars(own), name, value):
+                    return False
+
+    def _class_attribute(self, names: Any, name: str, value: Any) -> bool:
+        """Read what a class has by a name; whether that is something that can be followed."""
+        read = _Item(names, name)
+        if isinstance(value, (staticmethod, classmethod, property)):
+            self._note(read, value, name)
+            function = value.fget if isinstance(value, property) else value.__func__
+            if function is not None:
+                self.see_function(function)
+        elif function_of(value) is not None:
+            self._note(read, value, name)
+            self.see_function(value)
+        elif isinstance(value, (MemberDescriptorType, GetSetDescriptorType, cached_property)):
+            self._note(read, value, name)
+        elif isinstance(value, type) or hasattr(type(value), "__get__"):
+            return False
+        else:
+            self._content(read, value, name)
+        return True
+
     def _cell(self, name: str, cell: CellType, attributes: frozenset[str]) -> None:
         try:
             value = cell.cell_contents
         except ValueError:
             self._refuse(f"{name} has no value yet")
             return
+        if name == "__class__" and isinstance(value, type):
+            return  # for `super`: of objects that are given, all classes are read
         self._value(_Attribute(cell, "cell_contents"), value, name, attributes)
 
     def _names(self, code: Names, names: dict[str, Any], attributes: frozenset[str]) -> None:
@@ -319,6 +401,46 @@ class Reads:
             self._equal.append((read, _content(value)))
         except (TypeError, ValueError):
             self._refuse(f"{name} is a {type(value).__name__}, which may change")
+
+
+def _spoken_of(own: type, spoken: Collection[str], known: Container[Any]) -> list[tuple[type, str, Any]]:
+    """What a class itself has, and is not known yet: by names that are spoken of, and for what Python asks objects."""
+    if own is object or is_trusted(str(own.__module__)):
+        return []
+    makes = frozenset(name for words, names in _MAKING if not words.isdisjoint(spoken) for name in names)
+    return [
+        (own, name, value)
+        for name, value in vars(own).items()
+        if (own, name) not in known
+        and (name in spoken or (callable(value) and (name in makes or _is_asked_by_python(name))))
+    ]
+
+
+def _is_asked_by_python(name: str) -> bool:
+    """Whether a name is one that operators and functions of Python's ask objects for, but for where these are made."""
+    return name.startswith("__") and name.endswith("__") and name[2:-2] not in _OF_MAKING
+
+
+_OF_MAKING = frozenset(
+    [
+        "annotate", "annotate_func", "attrs_init", "attrs_post_init", "class_getitem", "copy", "deepcopy", "delattr",
+        "dir", "getnewargs", "getnewargs_ex", "getstate", "init", "init_subclass", "new", "post_init", "reduce",
+        "reduce_ex", "replace", "repr", "set_name", "setattr", "setstate", "sizeof", "str", "subclasshook",
+    ]
+)  # fmt: skip
+"""What objects are asked for where they are made, told, or taken apart."""
+
+_MAKING = (
+    (
+        frozenset(["evolve", "replace"]),
+        ("__attrs_init__", "__attrs_post_init__", "__init__", "__new__", "__post_init__", "__replace__"),
+    ),
+    (
+        frozenset(["copy", "deepcopy"]),
+        ("__copy__", "__deepcopy__", "__getstate__", "__reduce__", "__reduce_ex__", "__setstate__"),
+    ),
+)
+"""Names of functions that make objects of others, and what these come to."""
 
 
 def function_of(value: Any) -> Any:

@@ -31,15 +31,24 @@ from slinky.frontend.telling import goes_by_names, tells_apart
 from slinky.frontend.tracing import Trace
 
 
-def with_traced_numpy(function: Callable[..., Any], read: Iterable[FunctionType], trace: Trace) -> Callable[..., Any]:
-    """A function that sees lazy arrays' NumPy, as do those that it calls, of which it was `read`."""
-    if not isinstance(function, FunctionType):
-        return function
-    together = seeing_together(function, read)
+def with_traced_numpy(
+    function: Callable[..., Any], read: Iterable[FunctionType], trace: Trace
+) -> tuple[Callable[..., Any], Callable[[Any], Any]]:
+    """A function that sees lazy arrays' NumPy, as do those that it calls, of which it was `read`; and how these see
+    functions that they are given."""
+    together = seeing_together(function, read) if isinstance(function, FunctionType) else []
     if not together:
-        return function
+        return function, lambda value: value
     namespace = TracedNumpy.of(trace)
-    return rebuilt(together, [_seen_globals(functions, namespace) for functions in _by_module(together)])[function]
+    found = rebuilt(together, [_seen_globals(functions, namespace) for functions in _by_module(together)])
+
+    def at(value: Any) -> Any:
+        inner = function_of(value)
+        if not isinstance(inner, FunctionType) or inner not in found:
+            return value
+        return found[inner] if inner is value else _SeenJit(value, found[inner])
+
+    return found[function], at  # type: ignore[index]
 
 
 def _by_module(functions: Iterable[FunctionType]) -> list[list[FunctionType]]:

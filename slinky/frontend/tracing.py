@@ -114,6 +114,8 @@ class Trace:
         self.asked_for_class = False
         """Whether the function looks at what an array is, or for what only other containers have."""
         self.namespace: Any = None
+        self.stand_ins: Any = None
+        """What stands for objects among its arguments (`opening`)."""
         self.followed: dict[Any, Any] = {}
         """Functions of NumPy's that are followed (`following`), as they see lazy arrays."""
         self.donated: list[Array] = []

@@ -1,15 +1,18 @@
-"""Arguments and results as trees: arrays and other values in tuples, named or not, lists and dictionaries."""
+"""Arguments and results as trees: arrays and other values in tuples, named or not, lists and dictionaries, and in
+objects whose attributes are known (`opened`)."""
 
 from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import count
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from slinky.frontend.nodes import exactly
+from slinky.frontend.opened import Opened
 from slinky.frontend.reals import FLOATS
 
 CONSTANTS = (bool, int, float, complex, str, bytes, type(None), np.generic)
@@ -24,17 +27,33 @@ def leaves_of(tree: Any, name: str = "array") -> list[tuple[str, Any]]:
         return [leaf for k, each in zip(tree._fields, tree, strict=True) for leaf in leaves_of(each, f"{name}_{k}")]
     if type(tree) is dict:
         return [leaf for key, each in tree.items() for leaf in leaves_of(each, f"{name}_{key}")]
+    if type(tree) is Opened:
+        return [leaf for title, each in tree.titles(name) for leaf in leaves_of(each, title)]
     return [(name, tree)]
 
 
-def with_leaves(tree: Any, leaf: Callable[[Any], Any]) -> Any:
-    """A tree with each leaf replaced, in the order of `leaves_of`."""
+def held_by_objects(tree: Any) -> frozenset[int]:
+    """The numbers of the leaves that stand in something that was opened."""
+    numbers = count()
+    held: list[int] = []
+
+    def opened(within: Opened) -> None:
+        held.extend(next(numbers) for part in within.parts for _ in leaves_of(part))
+
+    with_leaves(tree, lambda leaf: next(numbers), opened)
+    return frozenset(held)
+
+
+def with_leaves(tree: Any, leaf: Callable[[Any], Any], opened: Callable[[Opened], Any] | None = None) -> Any:
+    """A tree with each leaf replaced, in the order of `leaves_of`; and what is `opened`, if that is said."""
     if type(tree) in (tuple, list):
-        return type(tree)([with_leaves(each, leaf) for each in tree])
+        return type(tree)([with_leaves(each, leaf, opened) for each in tree])
     if is_named_tuple(tree):
-        return tree._make([with_leaves(each, leaf) for each in tree])
+        return tree._make([with_leaves(each, leaf, opened) for each in tree])
     if type(tree) is dict:
-        return {key: with_leaves(each, leaf) for key, each in tree.items()}
+        return {key: with_leaves(each, leaf, opened) for key, each in tree.items()}
+    if type(tree) is Opened:
+        return tree.with_parts([with_leaves(each, leaf) for each in tree.parts]) if opened is None else opened(tree)
     return leaf(tree)
 
 
@@ -65,6 +84,8 @@ def is_same_tree(tree: Any, other: Any) -> bool:
         return len(tree) == len(other) and all(map(is_same_tree, tree, other))
     if type(tree) is dict:
         return list(tree) == list(other) and all(map(is_same_tree, tree.values(), other.values()))
+    if type(tree) is Opened:
+        return tree.value is other.value and is_same_tree(tree.parts, other.parts)
     return tree is other
 
 
@@ -91,6 +112,8 @@ def kind_of(tree: Any, *, with_floats: bool = True) -> Hashable:
         return (type(tree), *(kind_of(each, with_floats=with_floats) for each in tree))
     if type(tree) is dict:
         return (dict, *((kind_of(key), kind_of(each, with_floats=with_floats)) for key, each in tree.items()))
+    if type(tree) is Opened:
+        return (*tree.kind, tree.names, *(kind_of(each, with_floats=with_floats) for each in tree.parts))
     if is_constant(tree) or type(tree) is slice:
         return exactly(tree)
     if isinstance(tree, type) and tree.__module__ in ("builtins", *_MODULES):  # others have attributes to be set
@@ -124,6 +147,11 @@ def exact_kind(
         elif kind is int or kind is bool or kind is str or each is None:
             add(kind)
             add(each)
+        elif kind is Opened:
+            inside = exact_kind(each.parts, with_floats=with_floats)
+            if inside is None:
+                return None
+            add((*each.kind, each.names, inside))
         elif kind is tuple or kind is list or kind is dict:
             if kind is dict and not all(type(key) is str or type(key) is int for key in each):
                 return None  # others equal keys of other types, or with other signs
@@ -139,7 +167,7 @@ def exact_kind(
 def flat(given: tuple[Any, ...], named: Mapping[str, Any]) -> Sequence[Any]:
     """The leaves of arguments that have an exact kind; these themselves, where they are all leaves."""
     for each in (*given, *named.values()):
-        if type(each) in (tuple, list, dict):
+        if type(each) in (tuple, list, dict, Opened):
             return [leaf for _, leaf in leaves_of((given, named))]
     return (*given, *named.values()) if named else given
 
@@ -151,6 +179,8 @@ def loose_kind(tree: Any, *, with_floats: bool = True) -> Hashable:
     if type(tree) is dict:
         items = ((loose_kind(key), loose_kind(each, with_floats=with_floats)) for key, each in tree.items())
         return (dict, *items)
+    if type(tree) is Opened:
+        return (*tree.kind, tree.names, *(loose_kind(each, with_floats=with_floats) for each in tree.parts))
     if not with_floats and isinstance(tree, (float, complex, np.inexact)):
         return ("of class", type(tree))
     try:

@@ -1,0 +1,354 @@
+"""Objects among the arguments of a function, as trees (`opened`), and what stands for them while it is traced.
+
+Idea. A call that is given objects of people's classes, or functions, opens them: what is in an object are those of its
+attributes that the functions speak of which were read, those of its class among them (`reading`). If all of them are
+known (arrays, constants, lists, other such objects), a trace is good for all objects with attributes of these kinds;
+if one is not, the call is traced with the objects as they are. In a trace, new objects stand in their places. Of what
+they are not to be asked for they hold something that says so.
+
+Invariant: when a call has returned, nobody holds what stood for an object, and no object was changed.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import EnumMeta
+from functools import cached_property
+from types import MethodType
+from typing import Any, Protocol
+
+import numpy as np
+
+from slinky.frontend.effects import replace
+from slinky.frontend.opened import (
+    Opened,
+    attributes_of,
+    closed,
+    is_constant_object,
+    is_plain,
+    set_attributes,
+    with_attributes,
+)
+from slinky.frontend.reading import Reads, Seen, function_of
+from slinky.frontend.telling import goes_by_names
+from slinky.frontend.tracing import Abandoned
+from slinky.frontend.trees import is_constant, is_record, is_same_tree, with_leaves
+
+MOST_PARTS = 256
+"""Objects that are made of more are not looked through at each call."""
+
+MOST_READ = 64
+"""How many functions and classes that it was given a function is read with: more are made at each call."""
+
+
+class _Reader(Protocol):
+    """What knows what a function reads."""
+
+    def reads_now(self) -> Reads: ...
+
+    def are_good(self) -> bool: ...
+
+    def look_again(self) -> None: ...
+
+
+class _NotKnownError(Exception):
+    """Something has parts that are not known."""
+
+
+class Opening:
+    """How the objects that a function is given are opened: by what it `reads`."""
+
+    def __init__(self, function: Callable[..., Any], reader: _Reader) -> None:
+        self._reader = reader
+        self._home = str(getattr(function, "__module__", "")).partition(".")[0]
+
+    def open(self, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments with objects opened; as they are where one is not known in all of its parts."""
+        self._reader.are_good()
+        reads = self._reader.reads_now()
+        while True:
+            read = reads.extent
+            walk = _Walk(reads, self._home)
+            try:
+                found = tuple([walk.argument(each) for each in given])
+                found_named = {name: walk.argument(each) for name, each in named.items()}
+            except _NotKnownError:
+                return given, named
+            if read == reads.extent:
+                return found, found_named
+            self._reader.look_again()
+
+
+def may_open(values: Iterable[Any]) -> bool:
+    """Whether there is an object that may be opened, as far as its class says."""
+    return any(type(value) not in _LEAVES and (is_constant_object(value) or _is_open(type(value))) for value in values)
+
+
+def _is_open(kind: Any) -> bool:
+    """Whether a class is one of which something may be known, wherever it is from."""
+    return is_plain(kind, str(kind.__module__).partition(".")[0])
+
+
+_LEAVES = frozenset([np.ndarray, np.memmap, bool, int, float, complex, str, bytes, type(None), slice])
+
+
+class _Walk:
+    """One way through arguments: what was met is met again."""
+
+    def __init__(self, reads: Reads, home: str) -> None:
+        self._reads = reads
+        self._home = home
+        self._met: dict[int, int | None] = {}
+        """By identity, how many were done before; None where one is not done yet."""
+        self._held: list[Any] = []
+        self._count = 0
+
+    def argument(self, value: Any) -> Any:
+        """An argument with objects opened; containers that have none are as they are, and so is what is unknown."""
+        if type(value) in _LEAVES:
+            return value
+        if type(value) in self._reads.seen:
+            return self.part(value)
+        if type(value) in (tuple, list, dict) or is_record(value):
+            inside = value.values() if type(value) is dict else value
+            return self.part(value) if self._has_objects(inside) else value
+        kind: Any = type(value)
+        return self.part(value) if is_constant_object(value, self._home) or is_plain(kind, self._home) else value
+
+    def _has_objects(self, values: Iterable[Any], depth: int = 0) -> bool:
+        for value in values:
+            kind: Any = type(value)
+            if kind in _LEAVES or kind.__module__ == "numpy":
+                continue
+            if kind in (tuple, list, dict):
+                inside = value.values() if kind is dict else value
+                if depth < _DEEPEST and self._has_objects(inside, depth + 1):
+                    return True
+            elif is_constant_object(value, self._home) or is_plain(kind, self._home):
+                return True
+        return False
+
+    def part(self, value: Any) -> Any:
+        """Part of an object."""
+        kind: Any = type(value)
+        if kind in _LEAVES:
+            return value
+        if kind not in _MADE_OF_PARTS and kind not in self._reads.seen and _is_leaf(value):
+            return value
+        if id(value) in self._met:
+            if self._met[id(value)] is None:
+                raise _NotKnownError  # it is in itself
+            return Opened(value, ("again", self._met[id(value)]), (), ())
+        if len(self._held) > MOST_PARTS:
+            raise _NotKnownError
+        self._held.append(value)
+        self._met[id(value)] = None
+        found = self._opened(value, kind)
+        self._met[id(value)] = self._count
+        self._count += 1
+        return found
+
+    def _opened(self, value: Any, kind: Any) -> Opened:
+        if kind in self._reads.seen and not isinstance(kind, EnumMeta):
+            return self._of(value, kind, self._attributes(value, kind))
+        if kind in (tuple, list):
+            return self._of(value, kind, enumerate(value))
+        if kind is dict and all(type(key) in (str, int) for key in value):
+            return self._of(value, kind, value.items())
+        if is_record(value):
+            return self._of(value, kind, zip(value._fields, value, strict=True))
+        if is_constant_object(value, self._home):
+            self._read_with(value)
+            is_member = isinstance(kind, EnumMeta)
+            return Opened(value, ("the", kind, value._name_, value._value_) if is_member else ("the", value), (), ())
+        if is_plain(kind, self._home):
+            return self._of(value, kind, self._attributes(value, kind))
+        raise _NotKnownError
+
+    def _of(self, value: Any, kind: Any, parts: Iterable[tuple[Any, Any]]) -> Opened:
+        named = list(parts)
+        if len(named) > MOST_PARTS:
+            raise _NotKnownError
+        parts = tuple([self.part(each) for _, each in named])
+        return Opened(value, ("of", kind), tuple([name for name, _ in named]), parts)
+
+    def _read_with(self, value: Any) -> None:
+        """Read a function, or the class of a member of an enumeration."""
+        given = self._reads.given
+        key = type(value) if isinstance(type(value), EnumMeta) else value
+        if key not in given and len(given) >= MOST_READ:
+            raise _NotKnownError
+        if isinstance(key, type):
+            given[key] = self._reads.see_class(key)
+        elif key not in given:
+            self._reads.see_function(value)
+            given[key] = True
+        if not given[key]:
+            raise _NotKnownError
+
+    def _attributes(self, value: Any, kind: type) -> Iterator[tuple[str, Any]]:
+        reads = self._reads
+        known = reads.seen.get(kind)
+        if known is None or known.spoken != len(reads.spoken):
+            known = self._seen(kind)
+        if not known.is_known:
+            raise _NotKnownError
+        own = attributes_of(value)
+        if known.computed and not known.computed <= {name for name, _ in own}:
+            raise _NotKnownError  # what it computes it keeps
+        spoken = reads.spoken
+        return ((name, each) for name, each in own if name in spoken)
+
+    def _seen(self, kind: type) -> Seen:
+        """Read a class, and what its methods come to."""
+        reads = self._reads
+        if kind not in reads.classes and len(reads.classes) >= MOST_READ:
+            raise _NotKnownError
+        is_known = reads.see_class(kind) and not any(map(goes_by_names, reads.functions))
+        names = [name for (_, name), each in reads.classes[kind].items() if isinstance(each, cached_property)]
+        found = reads.seen[kind] = Seen(is_known, frozenset(names), len(reads.spoken))
+        return found
+
+
+_DEEPEST = 8
+_MADE_OF_PARTS = (list, tuple, dict)
+
+
+def _is_leaf(value: Any) -> bool:
+    """Whether something is a leaf of arguments, and its own kind."""
+    return is_constant(value) or (isinstance(value, type) and value.__module__ in ("builtins", "numpy"))
+
+
+class Closing:
+    """A function that is called with what it was given, before that was opened."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, /, *given: Any, **named: Any) -> Any:
+        return self._function(*map(closed, given), **{name: closed(each) for name, each in named.items()})
+
+
+class Unread:
+    """What stands for an attribute that the code of a function does not speak of: whoever asks for it is told so."""
+
+    def _asked(self, *given: Any) -> Any:
+        raise Abandoned("it asks for an attribute of an object that its code does not name")
+
+    __array__ = __bool__ = __call__ = __copy__ = __deepcopy__ = __eq__ = __float__ = __format__ = __ge__ = _asked
+    __getattr__ = __getitem__ = __gt__ = __hash__ = __index__ = __int__ = __iter__ = __le__ = __len__ = _asked
+    __lt__ = __ne__ = __reduce_ex__ = __repr__ = __str__ = _asked
+
+
+class StandIns:
+    """What stands for objects in a trace."""
+
+    def __init__(self) -> None:
+        self._made: list[Any] = []
+        self._given: list[tuple[Any, Any, Any]] = []
+        """What was made that can be changed, what it stands for, and what is in it."""
+
+    def of(self, given: Any, named: Any, reads: Reads, at: Callable[[Any], Any]) -> tuple[Any, Any]:
+        """Arguments with something that stands for each object, whose functions are seen `at` a look."""
+
+        def made(opened: Opened) -> Any:
+            if opened.kind[0] == "again":
+                return self._made[opened.kind[1]]
+            parts = [with_leaves(part, _itself, made) for part in opened.parts]
+            found = at(opened.value) if opened.kind[0] == "the" else _of_parts(opened, parts, reads, at)
+            self._made.append(found)
+            if opened.kind[0] == "of" and not isinstance(found, tuple):
+                self._given.append((found, opened.value, _content(found)))
+            return found
+
+        def argument(value: Any) -> Any:
+            return made(value) if type(value) is Opened else value
+
+        return tuple(map(argument, given)), {name: argument(value) for name, value in named.items()}
+
+    def are_changed(self) -> bool:
+        """Whether the function has done something to one of them."""
+        return not all(is_same_tree(_content(found), before) for found, _, before in self._given)
+
+    def end(self) -> bool:
+        """Let go of them, and put the objects where somebody keeps what stood for them; whether anybody did."""
+        given = [(found, own) for found, own, _ in self._given]
+        self._made.clear()
+        self._given.clear()
+        for k in range(len(given)):
+            _empty(given[k][0])
+        given.append((Unread(), None))  # nobody else holds this one
+        counts = [sys.getrefcount(found) for found, _ in given]
+        if max(counts) == counts[-1]:
+            return False
+        gc.collect()
+        counts = [sys.getrefcount(found) for found, _ in given]
+        for (found, own), count in zip(given, counts, strict=True):
+            if count > counts[-1]:
+                _fill(found, own)
+                replace(found, own)
+        return max(counts) > counts[-1]
+
+
+def _itself(leaf: Any) -> Any:
+    return leaf
+
+
+def _of_parts(opened: Opened, parts: list[Any], reads: Reads, at: Callable[[Any], Any]) -> Any:
+    """Something made of parts as an object is of its own."""
+    kind = opened.kind[1]
+    if kind in (tuple, list):
+        return kind(parts)
+    if kind is dict:
+        return dict(zip(opened.names, parts, strict=True))
+    if issubclass(kind, tuple):
+        return kind._make(parts)
+    own = dict(zip(opened.names, parts, strict=True))
+    others = {name: Unread() for name, _ in attributes_of(opened.value) if name not in own}
+    found = with_attributes(kind, {**own, **others}.items())
+    if hasattr(found, "__dict__"):
+        seen = _methods(found, reads.classes[kind], at)
+        set_attributes(found, ((name, each) for name, each in seen if name not in own and name not in others))
+    return found
+
+
+def _methods(found: Any, known: Mapping[tuple[type, str], Any], at: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
+    """The functions of its class that an object is to see otherwise, bound to it."""
+    kind = type(found)
+    done = set()
+    for own in kind.__mro__:
+        for name in [name for other, name in known if other is own and name not in done]:
+            done.add(name)
+            value = known[own, name]
+            function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+            if name.startswith("__") or function_of(function) is None or (seen := at(function)) is function:
+                continue
+            owner = kind if isinstance(value, classmethod) else found
+            yield name, seen if isinstance(value, staticmethod) else MethodType(seen, owner)
+
+
+def _content(value: Any) -> Any:
+    """What is in a list, a dictionary, or an object."""
+    if type(value) is list:
+        return tuple(value)
+    return tuple(value.items()) if type(value) is dict else tuple(attributes_of(value))
+
+
+def _empty(value: Any) -> None:
+    if type(value) in (list, dict):
+        value.clear()
+    else:
+        set_attributes(value, [(name, None) for name, _ in attributes_of(value)])
+
+
+def _fill(value: Any, own: Any) -> None:
+    """Have in something what is in what it stands for."""
+    if type(value) is list:
+        value[:] = own
+    elif type(value) is dict:
+        value.update(own)
+    else:
+        getattr(value, "__dict__", {}).clear()
+        set_attributes(value, attributes_of(own))
