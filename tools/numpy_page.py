@@ -150,9 +150,39 @@ good where (gain > 1) is True, asked in ...
 
 ```
 
-What cannot be watched (objects of classes of your own, such as the `self` of a method, and the classes themselves; not
-named tuples that are nothing but fields) makes it trace at each call; the pipeline is then found again by its
-structure. Where each call makes a trace, the function is called as it is once, and stays so where that is faster.
+**Objects of classes of your own** (the `self` of a method, a dataclass, one in a list) are looked into: arrays and floats
+that they hold are told at each call like arguments, and what else they hold decides which trace is good. Their methods
+and properties are read as functions that are called are; those of their attributes that no code speaks of do not matter.
+
+```python
+>>> class Camera:
+...     def __init__(self, dark, gain):
+...         self.dark, self.gain = dark, gain
+...     def lit(self, image):
+...         return image - self.dark
+...     @sl.jit(smallest=0)
+...     def correct(self, image):
+...         return np.clip(self.lit(image) * self.gain, 0, 1)
+>>> camera = Camera(photo / 8, 1.5)
+>>> bright = camera.correct(photo)
+>>> camera.gain, camera.dark = 2.5, photo / 4  # the same trace
+>>> print(camera.correct.explain(photo).splitlines()[0])
+correct is traced: 3 operations: subtract, multiply, clip
+
+```
+
+`sl.jit(camera.correct)`, `sl.jit(functools.partial(f, sigma=2))` and `sl.jit(Model())` work as well. Functions that are
+given (`f(image, np.sqrt)`) and members of enumerations are what they are; a function that is made for each call has a
+trace for each call. An object is left alone, and the function is traced at each call, where something that it holds and
+the code speaks of is not known (a deque, a generator, a method of another object, itself), it asks for attributes by
+names that its code does not have (`getattr`, `vars`), has a `__del__`, a method that remembers (`functools.lru_cache`), or
+a class of C's or of a library. What else cannot be watched (classes that the function makes objects of, for instance)
+makes it trace at each call, too; the pipeline is then found again by its structure. Where each call makes a trace, the
+function is called as it is once, and stays so where that is faster.
+
+**Small arrays whose values are asked for** (the kernel of `sl.ndimage.convolve(image, kernel)`, `float(weights[0])`) are
+constants of a trace: up to 4096 bytes, beside an array that is eight times larger. The next call with other values makes
+another trace; 64 are kept.
 
 The function runs once for each call that traces it, and not at all for others. So a function that sets something
 (`self.count += 1`, `global last`, `nonlocal`), as its code or that of functions that it calls says, is called as it
@@ -160,13 +190,12 @@ is; so is one that is found to keep an array that it computes (`cache[key] = ...
 values takes the place of the lazy one where that can be found (not in tuples), and the next call is not traced. Only
 where tracing breaks off (an error, `x.strides`) is a function run again from its beginning, and what it did until then
 is done twice, that once. An array that shares memory with an argument, and that the function has another way
-(`self.buffer`, a global), is not to be written to in it: what is computed of the argument is computed after that.
+(a global, in a closure), is not to be written to in it: what is computed of the argument is computed after that.
 
 * **Values that are asked for** while tracing (`float(x.max())`, `if x.any():`, masks as indices, `np.asarray`) are
   computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where,
-  once. So they are where a table is looked up that the function does not come to by a name, or has NumPy make:
-  `self.table[x]` asks `x` alone, so write `np.take(self.table, x)`. (`TABLE[x]` with a global, a variable of a function
-  around it, an attribute of a module, or `np.arange(256) ** 0.5`, goes by pieces.)
+  once. So they are where a table is looked up that is in an object that is left alone. (`TABLE[x]` with a global, a
+  variable of a function around it, an attribute of a module or of an object, or `np.arange(256) ** 0.5`, goes by pieces.)
 * **What is not understood** runs whole, on full arrays, each time; `explain` names it, with its line. With
   `sl.jit(strict=True)` it is a `TracingError` instead.
 * **Other arrays** that the function has beside its arguments are taken as they are where it uses them, and copied if

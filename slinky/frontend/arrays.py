@@ -146,7 +146,7 @@ class LazyArray:
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        self._trace.forced("np.asarray")
+        self._trace.forced("np.asarray", self._view)
         if not self._trace.is_free and not self._lies_in_c_order():
             raise self._trace.abandon("np.asarray of an array that may not be in C order")
         array = self.compute()
@@ -160,13 +160,13 @@ class LazyArray:
         return array
 
     def _item(self, what: str) -> Any:
-        self._trace.forced(what)
+        self._trace.forced(what, self._view)
         return self.compute()[()]
 
     def _as_numpy_has_it(self, what: str) -> Any:
         """The array, or the scalar, computed now."""
         array = self.compute()
-        self._trace.forced(what)
+        self._trace.forced(what, self._view)
         return array[()] if self.is_scalar else array
 
     def __bool__(self) -> bool:
@@ -213,12 +213,12 @@ class LazyArray:
 
     def item(self, *place: Any) -> Any:
         """An element as a Python number."""
-        self._trace.forced("item()")
+        self._trace.forced("item()", self._view)
         return self.compute().item(*place)
 
     def tolist(self) -> Any:
         """All elements as Python numbers."""
-        self._trace.forced("tolist()")
+        self._trace.forced("tolist()", self._view)
         return self.compute().tolist()
 
     # The array API standard ---------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class LazyArray:
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
-        self._trace.forced("__dlpack__")
+        self._trace.forced("__dlpack__", self._view)
         options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         array = self.compute()
         if not self._trace.is_free and not copy:

@@ -571,7 +571,7 @@ class _Method:
 
 
 def _computed(array: LazyArray, what: str) -> Array:
-    array._trace.forced(what)
+    array._trace.forced(what, array._view)
     return array.compute()
 
 

@@ -165,7 +165,7 @@ class Jit:
     def _open(self) -> None:
         """From now on, look into the objects that come as arguments."""
         self._opening = Opening(self._function, self._traces)
-        self._as_written = Closing(self._function)
+        self._as_written = Closing(self._as_written)
 
     def _run_small(self, given: Any, named: Any, leaves: list[Any], arrays: Sequence[Array]) -> Any:
         """Run the function as it is, unless it makes large arrays of small ones. Where it has been traced to see that,
@@ -332,8 +332,12 @@ class Jit:
         return function(*arguments, **keywords)
 
     def _warned_of(self, traced: Traced) -> Traced:
-        """A new trace; the first time that it cannot be kept, a warning says so."""
-        if traced.trace.reasons and not self._warned:
+        """A new trace; the first time that it cannot be kept, a warning says so. Where values of small arrays are all
+        that it asks for, the next one is made for these."""
+        if self._traces.constants and self._opening is None:
+            self._open()
+        asks_for_small = traced.trace.asked_for and not traced.trace.asks_for_others
+        if traced.trace.reasons and not self._warned and not asks_for_small:
             self._warned = True
             traced.trace.warn()
         return traced

@@ -20,7 +20,7 @@ from slinky.frontend.arrays import placed
 from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
-from slinky.frontend.opening import StandIns
+from slinky.frontend.opening import MOST_BYTES, Path, StandIns, paths_of
 from slinky.frontend.reading import Reads
 from slinky.frontend.reals import FLOATS, ToldFloatError
 from slinky.frontend.seeing import may_catch, takes_stand_ins
@@ -34,6 +34,9 @@ KEPT_TRACES = 64
 
 MOST_CHANGES = 3
 """How many times a function may change what it reads while it is traced: one that fills a cache does so once."""
+
+MANY_TIMES = 8
+"""The values of arrays are constants of traces only beside arrays that are so many times larger."""
 
 Runner = Callable[[Any], Any]
 """Takes the leaves of arguments, and gives what the function would."""
@@ -58,6 +61,8 @@ class Traces:
         self.ready: dict[Hashable, Runner] = {}
         """What runs for arguments of just these sizes: of no use once the traces are gone."""
         self.reads: Reads | None = None
+        self.constants: set[Path] = set()
+        """Where small arrays stand in arguments whose values are asked for: traces are kept for these."""
         self.tells_floats = True
         """Whether floats are told at each call: not where the function fails if they are, or might without a trace."""
         self._function = function
@@ -213,6 +218,8 @@ class Traces:
                 raise ToldFloatError
             if not is_same_tree((arguments, keywords), before):
                 raise Abandoned("it changes a list or dictionary that it is given")
+            if trace.stand_ins.are_in(result):
+                raise Abandoned("it returns an array whose values it asks for")
             if trace.stand_ins.are_changed():
                 raise Abandoned("it changes an object that it is given")
             if trace.abandoned is not None:
@@ -236,7 +243,7 @@ class Traces:
             settle_floats(trace)
         except ValueError as error:
             # What was handed out as an array stands for a lazy one, and does not share memory with it.
-            if not trace.reasons or "read-only" not in str(error):
+            if not (trace.reasons or self.constants) or "read-only" not in str(error):
                 raise
             self.give_up(kind, "it writes to an array that it asked for")
             return None
@@ -245,6 +252,9 @@ class Traces:
             self.give_up(kind, str(abandoned))
             return None
         self._changes += not reads.hold()
+        if trace.asked_for and not trace.asks_for_others and key is not None and reads.reason is None:
+            paths = paths_of(given, named)
+            self.constants |= {paths[number] for number in trace.asked_for}
         if not (trace.reasons or trace.reals.warns) and reads.reason is None and key is not None and reads.hold():
             self._keep(traced, key, own)
         return traced
@@ -265,6 +275,8 @@ class Traces:
         names = [(parameter, name) for parameter, name, _ in parameters_of(self._function, given, named)]
         donate = self._rules.donate
         held = held_by_objects((given, named))
+        arrays = [value for _, value in leaves_of((given, named)) if isinstance(value, np.ndarray)]
+        most = min(MOST_BYTES, max((array.nbytes for array in arrays), default=0) // MANY_TIMES)
         number = -1
 
         def leaf(value: Any) -> Any:
@@ -279,6 +291,8 @@ class Traces:
                 return value
             result = trace.source(np.asarray(value), name, origin=number)
             own.numbers[result.node] = number
+            if value.nbytes <= most and parameter not in donate:
+                trace.small[result.node] = frozenset([number])
             array = placed(result, trace)
             own.given.append(array)
             array._cell.is_argument = parameter not in donate

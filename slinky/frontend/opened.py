@@ -29,8 +29,8 @@ class Opened:
     """Something with what it is made of: an object with attributes, a list with entries.
 
     The kind is that it is made `of` parts, with its class; that it is `the` one, for what is the same as long as it is
-    the same object (functions, members of enumerations); or that it is one that was met before `again`, with its place
-    among those that are done.
+    the same object (functions, members of enumerations); that it `is` an array of these elements; or that it is one
+    that was met before `again`, with its place among those that are done.
     """
 
     value: Any

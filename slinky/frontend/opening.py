@@ -22,6 +22,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from slinky.frontend.effects import replace
+from slinky.frontend.given import lazy_arrays
+from slinky.frontend.indexed import indexed_array, own_array
+from slinky.frontend.nodes import text_of
 from slinky.frontend.opened import (
     Opened,
     attributes_of,
@@ -34,7 +37,7 @@ from slinky.frontend.opened import (
 from slinky.frontend.reading import Reads, Seen, function_of
 from slinky.frontend.telling import goes_by_names
 from slinky.frontend.tracing import Abandoned
-from slinky.frontend.trees import is_constant, is_record, is_same_tree, with_leaves
+from slinky.frontend.trees import is_constant, is_named_tuple, is_record, is_same_tree, leaves_of, with_leaves
 
 MOST_PARTS = 256
 """Objects that are made of more are not looked through at each call."""
@@ -47,6 +50,8 @@ class _Reader(Protocol):
     """What knows what a function reads."""
 
     def reads_now(self) -> Reads: ...
+
+    constants: set[Path]
 
     def are_good(self) -> bool: ...
 
@@ -77,8 +82,67 @@ class Opening:
             except _NotKnownError:
                 return given, named
             if read == reads.extent:
-                return found, found_named
+                break
             self._reader.look_again()
+        if self._reader.constants:
+            return self._with_constants(found, found_named)
+        return found, found_named
+
+    def _with_constants(self, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any]:
+        """The same, where arrays whose values were asked for are what they hold."""
+        constants = self._reader.constants
+        leading = {path[:k] for path in constants for k in range(len(path))}
+
+        def of(path: Path, tree: Any) -> Any:
+            if type(tree) is np.ndarray:
+                is_one = path in constants and tree.nbytes <= MOST_BYTES and not tree.dtype.hasobject
+                return _constant(tree) if is_one else tree
+            inside = _inside(tree) if path in leading else None
+            if inside is None:
+                return tree
+            parts = [of((*path, name), part) for name, part in inside]
+            if all(new is part for new, (_, part) in zip(parts, inside, strict=True)):
+                return tree
+            if type(tree) is Opened:
+                return tree.with_parts(parts)
+            names = tree._fields if is_named_tuple(tree) else [name for name, _ in inside]
+            return Opened(tree, ("of", type(tree)), tuple(names), tuple(parts))
+
+        return tuple([of((k,), each) for k, each in enumerate(given)]), {n: of((n,), each) for n, each in named.items()}
+
+
+Path = tuple[Any, ...]
+"""Where a leaf stands in arguments: the place or the name of one, and those of what is inside."""
+
+
+def paths_of(given: Iterable[Any], named: Mapping[str, Any]) -> list[Path]:
+    """The paths of the leaves of arguments, in order."""
+
+    def within(path: Path, tree: Any) -> Iterator[Path]:
+        inside = _inside(tree)
+        if inside is None:
+            yield path
+        for name, part in inside or ():
+            yield from within((*path, name), part)
+
+    return [path for k, each in [*enumerate(given), *named.items()] for path in within((k,), each)]
+
+
+def _inside(tree: Any) -> list[tuple[Any, Any]] | None:
+    """What stands in part of arguments, by its places or names; None of a leaf."""
+    if type(tree) is Opened:
+        return list(zip(tree.names, tree.parts, strict=True))
+    if type(tree) in (tuple, list) or is_named_tuple(tree):
+        return list(enumerate(tree))
+    return list(tree.items()) if type(tree) is dict else None
+
+
+def _constant(array: Any) -> Opened:
+    return Opened(array, ("is", text_of(array.dtype), array.shape, array.strides, array.tobytes()), (), ())
+
+
+MOST_BYTES = 4096
+"""Arrays that are larger are not compared at each call."""
 
 
 def may_open(values: Iterable[Any]) -> bool:
@@ -246,19 +310,23 @@ class StandIns:
     """What stands for objects in a trace."""
 
     def __init__(self) -> None:
-        self._made: list[Any] = []
+        self._made: dict[int, Any] = {}
+        """By the identity of what is stood for."""
         self._given: list[tuple[Any, Any, Any]] = []
         """What was made that can be changed, what it stands for, and what is in it."""
+        self._arrays: list[Any] = []
 
     def of(self, given: Any, named: Any, reads: Reads, at: Callable[[Any], Any]) -> tuple[Any, Any]:
         """Arguments with something that stands for each object, whose functions are seen `at` a look."""
 
         def made(opened: Opened) -> Any:
             if opened.kind[0] == "again":
-                return self._made[opened.kind[1]]
+                return self._made[id(opened.value)]
+            if opened.kind[0] == "is":
+                return self._array(opened.value)
             parts = [with_leaves(part, _itself, made) for part in opened.parts]
             found = at(opened.value) if opened.kind[0] == "the" else _of_parts(opened, parts, reads, at)
-            self._made.append(found)
+            self._made[id(opened.value)] = found
             if opened.kind[0] == "of" and not isinstance(found, tuple):
                 self._given.append((found, opened.value, _content(found)))
             return found
@@ -267,6 +335,19 @@ class StandIns:
             return made(value) if type(value) is Opened else value
 
         return tuple(map(argument, given)), {name: argument(value) for name, value in named.items()}
+
+    def _array(self, value: Any) -> Any:
+        """An array of the same elements, which stay the same."""
+        found = value.copy(order="K")
+        found.flags.writeable = False
+        self._arrays.append(found)
+        return indexed_array(found)
+
+    def are_in(self, result: Any) -> bool:
+        """Whether arrays of a result share memory with such."""
+        leaves = [own_array(leaf) for _, leaf in leaves_of(result)] if self._arrays else []
+        arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray) and not lazy_arrays(leaf)]
+        return any(np.may_share_memory(each, own) for each in arrays for own in self._arrays)
 
     def are_changed(self) -> bool:
         """Whether the function has done something to one of them."""

@@ -99,6 +99,11 @@ class Trace:
         self.reals = Reals()
         self.tells_floats = False
         self.reasons: list[str] = []
+        self.small: dict[Node, frozenset[int]] = {}
+        """Arguments of which traces may be kept for their values, and what was computed of such, with their numbers."""
+        self.asked_for: set[int] = set()
+        """The numbers of those whose values were asked for."""
+        self.asks_for_others = False
         self.fences: list[str] = []
         self.abandoned: str | None = None
         self.symbols: dict[Variable, tuple[Any, int]] = {}
@@ -202,18 +207,29 @@ class Trace:
         node.has_variable = True
         self._assigned[which] = node
 
-    def forced(self, what: str) -> None:
-        """A value is asked for, so that the trace is good for this call only."""
+    def forced(self, what: str, view: View | None = None) -> None:
+        """A value is asked for, so that the trace is good for this call only: one that a `view` sees, if that is given.
+        If it comes of small arguments alone, traces may be kept for their values."""
         if ATTEMPTS.depth:
             raise ATTEMPTS.refusal(what)
         if self.is_free:
             return
+        numbers = None if view is None else self.small_behind(view)
+        self.asked_for |= numbers or frozenset()
+        self.asks_for_others |= not numbers
         self.reasons.append(f"{what} asks for values in {place()}")
+
+    def small_behind(self, view: View) -> frozenset[int] | None:
+        """The numbers of the small arguments that a view comes of, if there are no others."""
+        sources = sources_of(graph_of([view])[0]) if self.small else []
+        found = [self.small.get(node) for node in sources]
+        return None if None in found else frozenset().union(*filter(None, found))
 
     def reads_anew(self, what: str) -> None:
         """Something is used that may give other values at the next call: the trace is good for this one only."""
         if ATTEMPTS.depth:
             raise ATTEMPTS.refusal(what)
+        self.asks_for_others = True
         if not self.is_free:
             self.reasons.append(f"{what} stands in {place()}")
 
@@ -366,8 +382,11 @@ def values_of(views: Sequence[View], trace: Trace) -> list[Array]:
     """
     held = trace.held(views) if trace.reasons else []
     found = computed([*views, *map(whole_view, held)], trace)
-    for result, array in zip(held, found[len(views) :], strict=True):
+    small = [trace.small_behind(whole_view(each)) for each in held]
+    for result, array, behind in zip(held, found[len(views) :], small, strict=True):
         result.node.be_source(array)
+        if behind:
+            trace.small[result.node] = behind
     return found[: len(views)]
 
 
