@@ -204,7 +204,7 @@ def test_state_that_changes_changes_once_for_each_call() -> None:
     traced = jit(lambda x: x * counter.next())
     assert [int(traced(np.array([1.0, 1.0]))[0]) for _ in range(9)] == list(range(1, 10))
     assert counter.calls == 9
-    assert "traced at each call" in traced.explain(np.ones(2))
+    assert "called as it is: it sets calls" in traced.explain(np.ones(2))
 
 
 def test_methods_can_be_decorated() -> None:

@@ -150,7 +150,7 @@ good where (gain > 1) is True, asked in ...
 
 ```
 
-**Objects of classes of your own** (the `self` of a method, a dataclass, one in a list) are looked into: arrays and floats
+**Objects of classes of your own** (the `self` of a method, a dataclass, one in a list, a global) are looked into: arrays and floats
 that they hold are told at each call like arguments, and what else they hold decides which trace is good. Their methods
 and properties are read as functions that are called are; those of their attributes that no code speaks of do not matter.
 
@@ -198,8 +198,11 @@ is done twice, that once. An array that shares memory with an argument, and that
   variable of a function around it, an attribute of a module or of an object, or `np.arange(256) ** 0.5`, goes by pieces.)
 * **What is not understood** runs whole, on full arrays, each time; `explain` names it, with its line. With
   `sl.jit(strict=True)` it is a `TracingError` instead.
-* **Other arrays** that the function has beside its arguments are taken as they are where it uses them, and copied if
-  somebody may write to them later.
+* **Other arrays** that the function comes to by a name of its own (a global, a variable of a function around it, an
+  attribute of a module or an object) are told at each call, as its arguments are, if they take more than 64 KB: `image -
+  DARK` has one trace for all darks. Smaller ones are constants, and are compared. An array in a default, or that comes in
+  another way, is taken as it is where it is used, and copied if somebody may write to it later; it makes the function be
+  traced at each call, if it is large.
 * **Refused** are random numbers, and writing to an argument: copy it first, as in `y = x.copy()`, or give it away, as
   below. Code in place on other arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
 * Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and

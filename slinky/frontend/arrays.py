@@ -296,7 +296,7 @@ class LazyArray:
         if not self._writeable:
             raise ValueError("assignment destination is read-only")
         if cell.is_held:
-            raise Abandoned("it writes to an array of an object that it is given")
+            raise Abandoned("it writes to an array that is none of its arguments")
         if cell.is_argument:
             raise TracingError(
                 f"{self._trace.name} writes to its argument {cell.result.node.operation.name}; let it copy it first, "

@@ -20,6 +20,7 @@ import numpy as np
 from slinky.errors import SlinkyError, TracingError, cited
 from slinky.frontend.assembling import Assembled
 from slinky.frontend.nodes import Array, Result, View, whole_view
+from slinky.frontend.opened import CAPTURED
 from slinky.frontend.trees import leaves_of
 from slinky.ir.given import is_iterable, is_one_of
 
@@ -52,6 +53,7 @@ def parameters_of(
     known = {p.name for p in parameters}
     others = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), "")
     entries = [(*name, each) for name, each in zip(names, given, strict=False)]
+    known.add(CAPTURED)
     entries += [(name if name in known else others, name, each) for name, each in named.items()]
     return [(own, name, leaf) for own, title, each in entries for name, leaf in leaves_of(each, title)]
 

@@ -32,9 +32,10 @@ from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Traces, in_words
 from slinky.frontend.nodes import Array, Source
-from slinky.frontend.opening import Closing, Opening, may_open
+from slinky.frontend.opened import CAPTURED
+from slinky.frontend.opening import Closing, Opening, StandIns, may_open
 from slinky.frontend.running import OtherFloatsError, at_once
-from slinky.frontend.seeing import with_traced_numpy
+from slinky.frontend.seeing import Sight
 from slinky.frontend.sizes import lengths
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.to_native import Move
@@ -158,7 +159,9 @@ class Jit:
 
     def _opened(self, given: Any, named: Any) -> tuple[Any, Any]:
         """Arguments as calls have them."""
-        if self._opening is None and may_open([leaf for _, leaf in leaves_of((given, named))]):
+        if self._opening is None and (
+            self._traces.reads_now().captured or may_open([leaf for _, leaf in leaves_of((given, named))])
+        ):
             self._open()
         return (given, named) if self._opening is None else self._opening.open(given, named)
 
@@ -190,6 +193,9 @@ class Jit:
         return self._as_written(*given, **named)
 
     def _run(self, given: Any, named: Any, leaves: list[Any]) -> Any:
+        if self._opening is None and self._traces.reads_now().captured:
+            given, named = self._opened(given, named)
+            leaves = [leaf for _, leaf in leaves_of((given, named))]
         if self._donate and not self._traces.may_write(given, named):
             return self._as_written(*given, **named)
         key = self._traces.key(given, named)
@@ -327,9 +333,17 @@ class Jit:
     def _call_lazily(self, trace: Trace, arguments: Any, keywords: Any) -> Any:
         """What the function gives for lazy arrays."""
         reads = self._traces.reads_now()
-        function, at = with_traced_numpy(self._function, reads.functions, trace)
-        arguments, keywords = trace.stand_ins.of(arguments, keywords, reads, at)
-        return function(*arguments, **keywords)
+        sight = Sight(self._function, reads.functions, trace)
+        if not sight.is_whole:
+            reads.refuse_captured()
+        stand_ins: StandIns = trace.stand_ins
+        captured = keywords.get(CAPTURED)
+        others = {} if captured is None else {id(value): value for value in captured.value}
+        function = sight.function(others, lambda: stand_ins.of(arguments, keywords, reads, sight.at))
+        try:
+            return function(*stand_ins.given, **stand_ins.named)
+        finally:
+            sight.end()
 
     def _warned_of(self, traced: Traced) -> Traced:
         """A new trace; the first time that it cannot be kept, a warning says so. Where values of small arrays are all

@@ -23,6 +23,9 @@ from typing import Any
 import attrs
 import numpy as np
 
+CAPTURED = ""
+"""The name of an argument that no function has: what one has beside its arguments."""
+
 
 @attrs.frozen(eq=False)
 class Opened:
@@ -43,9 +46,9 @@ class Opened:
         return Opened(self.value, self.kind, self.names, tuple(parts))
 
     def titles(self, title: str) -> Iterator[tuple[str, Any]]:
-        """The parts, with names for them: those of attributes, where `self` has them."""
+        """The parts, with names for them: those of attributes, where `self` has them, or nothing with a name."""
         for name, part in zip(self.names, self.parts, strict=True):
-            yield (str(name) if title == "self" and type(name) is str else f"{title}_{name}", part)
+            yield (str(name) if title in ("self", CAPTURED) and type(name) is str else f"{title}_{name}", part)
 
 
 def closed(value: Any) -> Any:
@@ -150,6 +153,7 @@ def set_attributes(value: Any, attributes: Iterable[tuple[str, Any]]) -> None:
 
 
 __all__ = [
+    "CAPTURED",
     "Opened",
     "attributes_of",
     "closed",

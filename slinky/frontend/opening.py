@@ -26,6 +26,7 @@ from slinky.frontend.given import lazy_arrays
 from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.nodes import text_of
 from slinky.frontend.opened import (
+    CAPTURED,
     Opened,
     attributes_of,
     closed,
@@ -79,7 +80,10 @@ class Opening:
             try:
                 found = tuple([walk.argument(each) for each in given])
                 found_named = {name: walk.argument(each) for name, each in named.items()}
+                if reads.captured:
+                    found_named[CAPTURED] = walk.captured()
             except _NotKnownError:
+                reads.refuse_captured()
                 return given, named
             if read == reads.extent:
                 break
@@ -180,6 +184,13 @@ class _Walk:
             return self.part(value) if self._has_objects(inside) else value
         kind: Any = type(value)
         return self.part(value) if is_constant_object(value, self._home) or is_plain(kind, self._home) else value
+
+    def captured(self) -> Opened:
+        """What the function has beside its arguments."""
+        captured = self._reads.captured
+        values = [read() for read, _ in captured]
+        names = tuple([name for _, name in captured])
+        return Opened(values, ("captured",), names, tuple(map(self.part, values)))
 
     def _has_objects(self, values: Iterable[Any], depth: int = 0) -> bool:
         for value in values:
@@ -292,7 +303,8 @@ class Closing:
         self._function = function
 
     def __call__(self, /, *given: Any, **named: Any) -> Any:
-        return self._function(*map(closed, given), **{name: closed(each) for name, each in named.items()})
+        own = {name: closed(each) for name, each in named.items() if name != CAPTURED}
+        return self._function(*map(closed, given), **own)
 
 
 class Unread:
@@ -315,9 +327,13 @@ class StandIns:
         self._given: list[tuple[Any, Any, Any]] = []
         """What was made that can be changed, what it stands for, and what is in it."""
         self._arrays: list[Any] = []
+        self.given: tuple[Any, ...] = ()
+        self.named: dict[str, Any] = {}
+        """The arguments with what was made."""
 
-    def of(self, given: Any, named: Any, reads: Reads, at: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """Arguments with something that stands for each object, whose functions are seen `at` a look."""
+    def of(self, given: Any, named: Any, reads: Reads, at: Callable[[Any], Any]) -> dict[int, Any]:
+        """Make something that stands for each object, whose functions are seen `at` a look, among the arguments, which
+        are `given` and `named` then; and what stands for what the function has beside them, by its identity."""
 
         def made(opened: Opened) -> Any:
             if opened.kind[0] == "again":
@@ -334,7 +350,11 @@ class StandIns:
         def argument(value: Any) -> Any:
             return made(value) if type(value) is Opened else value
 
-        return tuple(map(argument, given)), {name: argument(value) for name, value in named.items()}
+        self.given = tuple(map(argument, given))
+        self.named = {name: argument(value) for name, value in named.items() if name != CAPTURED}
+        captured = named.get(CAPTURED, _NOTHING)
+        parts = [with_leaves(part, _itself, made) for part in captured.parts]
+        return {id(value): part for value, part in zip(captured.value, parts, strict=True)}
 
     def _array(self, value: Any) -> Any:
         """An array of the same elements, which stay the same."""
@@ -356,6 +376,7 @@ class StandIns:
     def end(self) -> bool:
         """Let go of them, and put the objects where somebody keeps what stood for them; whether anybody did."""
         given = [(found, own) for found, own, _ in self._given]
+        self.given, self.named = (), {}
         self._made.clear()
         self._given.clear()
         for k in range(len(given)):
@@ -371,6 +392,9 @@ class StandIns:
                 _fill(found, own)
                 replace(found, own)
         return max(counts) > counts[-1]
+
+
+_NOTHING = Opened((), ("captured",), (), ())
 
 
 def _itself(leaf: Any) -> Any:

@@ -30,6 +30,7 @@ import numpy as np
 from slinky.errors import TracingError
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.nodes import exactly, text_of
+from slinky.frontend.opened import is_plain
 from slinky.frontend.paths import all_code, passed_on
 from slinky.frontend.places import instructions_of
 from slinky.frontend.trees import is_constant
@@ -175,6 +176,8 @@ class Reads:
         self._items: list[tuple[dict[str, Any], str, Any]] = []
         self._absent: list[tuple[dict[str, Any], str]] = []
         """Globals that are not there, so that Python's own are meant."""
+        self.captured: list[tuple[Callable[[], Any], str]] = []
+        """How to come to arrays and objects that it has beside its arguments, which are told at each call, by names."""
         self._same: list[tuple[Callable[[], Any], Any]] = []
         self._equal: list[tuple[Callable[[], Any], Hashable]] = []
         self._seen: set[int] = set()
@@ -216,6 +219,9 @@ class Reads:
                     return False
             for names, length in self._lengths:
                 if len(names) != length:
+                    return False
+            for read, _ in self.captured:
+                if not is_told(read()):
                     return False
             return not self._equal or all(_content(read()) == value for read, value in self._equal)
         except (KeyError, ValueError, TypeError, AttributeError):
@@ -359,8 +365,21 @@ class Reads:
             self._note(read, value, name)
             if not _is_trusted(sys.modules.get(str(getattr(value, "__module__", None) or "builtins"))):
                 self._refuse(f"{name} is of a module that is not known")
-        else:
+        elif not self._capture(read, value, name):
             self._content(read, value, name)
+
+    def _capture(self, read: Callable[[], Any], value: Any, name: str) -> bool:
+        """Have something told at each call that is too large to be compared, or has attributes."""
+        if not is_told(value) or _has_content(value):
+            return False
+        self.captured.append((read, name))
+        return True
+
+    def refuse_captured(self) -> None:
+        """Traces are not to be kept: something does not go where it is told what was captured."""
+        for read, name in self.captured:
+            self._refuse(f"{name} is a {type(read()).__name__}, which may change")
+        self.captured.clear()
 
     def _module(self, module: ModuleType, attributes: frozenset[str]) -> None:
         if module.__name__ == "numpy" and "random" in attributes:
@@ -488,6 +507,22 @@ def _draws(name: str) -> bool:
 def _is_immutable(value: Any) -> bool:
     """Whether something is the same as long as it is the same object."""
     return all(map(_is_immutable, value)) if type(value) is tuple else is_constant(value)
+
+
+def is_told(value: Any) -> bool:
+    """Whether something that a function has may be told at each call, as its arguments are."""
+    kind: Any = type(value)
+    if kind in (np.ndarray, np.memmap):
+        return not value.dtype.hasobject
+    return kind in (list, tuple, dict) or is_plain(kind)
+
+
+def _has_content(value: Any) -> bool:
+    try:
+        _content(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _content(value: Any) -> Hashable:

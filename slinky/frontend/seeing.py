@@ -14,7 +14,7 @@ from __future__ import annotations
 import builtins
 import math
 import sys
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from itertools import takewhile
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -31,24 +31,64 @@ from slinky.frontend.telling import goes_by_names, tells_apart
 from slinky.frontend.tracing import Trace
 
 
-def with_traced_numpy(
-    function: Callable[..., Any], read: Iterable[FunctionType], trace: Trace
-) -> tuple[Callable[..., Any], Callable[[Any], Any]]:
-    """A function that sees lazy arrays' NumPy, as do those that it calls, of which it was `read`; and how these see
-    functions that they are given."""
-    together = seeing_together(function, read) if isinstance(function, FunctionType) else []
-    if not together:
-        return function, lambda value: value
-    namespace = TracedNumpy.of(trace)
-    found = rebuilt(together, [_seen_globals(functions, namespace) for functions in _by_module(together)])
+class Sight:
+    """How functions see what they come to while they are traced."""
 
-    def at(value: Any) -> Any:
+    def __init__(self, function: Callable[..., Any], read: Iterable[FunctionType], trace: Trace) -> None:
+        """A function, and what was `read` of those that it calls."""
+        self._function = function
+        self._together = seeing_together(function, read) if isinstance(function, FunctionType) else []
+        self._trace = trace
+        self._found: dict[FunctionType, FunctionType] = {}
+        self._seen: list[Globals] = []
+        self._others: Mapping[int, Any] = {}
+        self._standing: dict[int, Any] = {}
+        people_s = [each for each in read if _is_of_people(each)]
+        passed = [value for value in passed_on(people_s) if isinstance(value, ModuleType)]
+        self.is_whole = set(people_s) <= set(self._together) and not any(_is_people_s(each.__name__) for each in passed)
+        """Whether they come to nothing of people's own but what they see so."""
+
+    def at(self, value: Any) -> Any:
+        """What stands for a function that is given, or is held by an object."""
         inner = function_of(value)
-        if not isinstance(inner, FunctionType) or inner not in found:
+        if not isinstance(inner, FunctionType) or inner not in self._found:
             return value
-        return found[inner] if inner is value else _SeenJit(value, found[inner])
+        return self._found[inner] if inner is value else _SeenJit(value, self._found[inner])
 
-    return found[function], at  # type: ignore[index]
+    def function(self, others: Mapping[int, Any], stand: Callable[[], dict[int, Any]]) -> Callable[..., Any]:
+        """The function as it sees lazy arrays' NumPy; and, in the place of `others`, by their identities, what is made
+        to `stand` there when functions are known."""
+        if not self._together:
+            stand()
+            return self._function
+        namespace = TracedNumpy.of(self._trace)
+        self._seen = [_seen_globals(functions, namespace) for functions in _by_module(self._together)]
+        self._others, self._standing = others, {}
+        looks = _looks(self._together, self._seen, self._found, others, self._standing)
+        _make(self._together, self._seen, self._found, looks)
+        self._standing.update(stand())
+        _fill(self._together, self._seen, self._found, looks)
+        return self._found[self._function]  # type: ignore[index]
+
+    def end(self) -> None:
+        """Have functions that somebody keeps see what others stood for."""
+        own = {id(standing): self._others[identity] for identity, standing in self._standing.items()}
+        self._standing.clear()
+        for names in self._seen if own else ():
+            for name in [name for name, value in names.items() if id(value) in own]:
+                dict.pop(names, name)
+        for each in self._found.values() if own else ():
+            for cell in each.__closure__ or ():
+                if _contents(cell) in own:
+                    cell.cell_contents = own[_contents(cell)]
+
+
+def _contents(cell: CellType) -> int:
+    """The identity of what a variable holds; 0 if it holds nothing."""
+    try:
+        return id(cell.cell_contents)
+    except ValueError:
+        return 0
 
 
 def _by_module(functions: Iterable[FunctionType]) -> list[list[FunctionType]]:
@@ -212,30 +252,64 @@ def _globals_of(function: FunctionType) -> set[str]:
 def rebuilt(functions: Collection[FunctionType], seen: Sequence[Globals]) -> dict[FunctionType, FunctionType]:
     """Functions with other globals, each with those of its module, by which they also see each other: by their names,
     as attributes of modules, and in closures."""
-    by_module = {id(names.live): names for names in seen}
     found: dict[FunctionType, FunctionType] = {}
+    looks = _looks(functions, seen, found, {}, {})
+    _make(functions, seen, found, looks)
+    _fill(functions, seen, found, looks)
+    return found
+
+
+_Looks = dict[int, "_Looking"]
+"""How the functions of each module look at what they come to, by the identity of its globals."""
+
+
+def _looks(
+    functions: Collection[FunctionType],
+    seen: Sequence[Globals],
+    found: dict[FunctionType, FunctionType],
+    others: Container[int],
+    standing: Mapping[int, Any],
+) -> _Looks:
     among = frozenset(functions)
     passed = frozenset(id(value) for value in passed_on(functions) if isinstance(value, ModuleType))
-    looking = {id(names.live): _Looking(among, found, passed, names.namespace) for names in seen}
+    return {id(names.live): _Looking(among, found, passed, names.namespace, others, standing) for names in seen}
+
+
+def _make(
+    functions: Collection[FunctionType],
+    seen: Sequence[Globals],
+    found: dict[FunctionType, FunctionType],
+    looks: _Looks,
+) -> None:
+    """Put functions into `found` whose globals and variables are still to be filled."""
+    by_module = {id(names.live): names for names in seen}
     for each in functions:
-        own_names = by_module[id(each.__globals__)]
+        own_names, look = by_module[id(each.__globals__)], looks[id(each.__globals__)]
         if own_names.namespace is not None and any(names_of(code).imports for code in all_code(each.__code__)):
-            own_names.import_as(looking[id(each.__globals__)].at)
-        found[each] = _with_cells(each, own_names, looking[id(each.__globals__)])
+            own_names.import_as(look.at)
+        found[each] = _with_cells(each, own_names, look)
+
+
+def _fill(
+    functions: Collection[FunctionType],
+    seen: Sequence[Globals],
+    found: dict[FunctionType, FunctionType],
+    looks: _Looks,
+) -> None:
+    """Have functions see each other, and what stands for anything else."""
     for each, new in found.items():
-        look = looking[id(each.__globals__)]
+        look = looks[id(each.__globals__)]
         for cell, own in zip(new.__closure__ or (), each.__closure__ or (), strict=True):
             if cell is not own:
                 cell.cell_contents = look.at(own.cell_contents)
         vars(new).update({name: look.at(value) for name, value in vars(each).items()})
     for names in seen:
-        look = looking[id(names.live)]
+        look = looks[id(names.live)]
         own_functions = [each for each in functions if each.__globals__ is names.live]
         for name in names_spoken(own_functions) & names.live.keys() - names.own:
             value = names.live[name]
             if (other := look.at(value)) is not value:
                 dict.__setitem__(names, name, other)
-    return found
 
 
 def _with_cells(function: FunctionType, names: Globals, look: _Looking) -> FunctionType:
@@ -255,7 +329,8 @@ _TOLD = ("__annotations__", "__doc__", "__kwdefaults__", "__module__", "__qualna
 
 class _Looking:
     """How functions see what they come to: those `among` them are others, which are put into `found`; `namespace` is
-    their NumPy, if there is one. Modules that they have `passed` on, by their identity, they see as they are."""
+    their NumPy, if there is one. Modules that they have `passed` on, by their identity, they see as they are; for what
+    is among `others`, by its identity, something is `standing` when all is made."""
 
     def __init__(
         self,
@@ -263,7 +338,11 @@ class _Looking:
         found: dict[FunctionType, FunctionType],
         passed: Container[int],
         namespace: TracedNumpy | None,
+        others: Container[int],
+        standing: Mapping[int, Any],
     ) -> None:
+        self._others = others
+        self._standing = standing
         self._among = among
         self._found = found
         self._passed = passed
@@ -277,7 +356,9 @@ class _Looking:
         except ValueError:  # it has no value yet
             return False
         inner = function_of(value)
-        return inner in self._among if inner is not None else self.at(value) is not value
+        if inner is not None:
+            return inner in self._among
+        return id(value) in self._others or self.at(value) is not value
 
     def at(self, value: Any) -> Any:
         """What is seen for a value: itself, but for functions, and for NumPy and what has such inside."""
@@ -285,6 +366,8 @@ class _Looking:
             return self._found.get(value, value)
         if self._namespace is None:
             return value
+        if id(value) in self._standing:
+            return self._standing[id(value)]
         if isinstance(value, ModuleType) and _is_people_s(value.__name__):
             is_passed = id(value) in self._passed
             return value if is_passed else self._modules.setdefault(id(value), _SeenModule(value, self.at))
