@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -508,3 +508,175 @@ def test_a_method_that_is_memorised_is_left_alone() -> None:
     for gain in (2.0, 3.0):
         own.gain = gain
         assert_same(traced(own, x), x * np.float32(2.0))
+
+
+FACTOR = 1.0
+LARGE = np.ones((100, 100))
+
+
+class Growing(NamedTuple):
+    """A named tuple with a method of its own."""
+
+    u: Any
+    rate: float
+
+    def grown(self) -> Any:
+        """By a global."""
+        return self.u * self.rate * FACTOR
+
+
+@dataclass
+class State:
+    """What a function makes, and hands from one function to another."""
+
+    u: Any
+    v: Any = 0.0
+    step: int = 0
+
+    def __post_init__(self) -> None:
+        self.total = self.u + self.v
+
+    def advanced(self, dt: float) -> State:
+        """The next one."""
+        return State(self.u + dt * self.v * FACTOR, self.v - dt * self.u, self.step + 1)
+
+
+class Stepping(State):
+    """The same, made in a way of its own."""
+
+    def __init__(self, u: Any) -> None:
+        super().__init__(u, u * 2)
+        self.extra = FACTOR
+
+    def __add__(self, other: Any) -> Any:
+        return self.u + other.u * self.extra
+
+
+class Registered:
+    """What is done where it is made is there afterwards."""
+
+    made: ClassVar[list[Any]] = []
+
+    def __init__(self, u: Any) -> None:
+        self.u = u
+        Registered.made.append(1)
+
+
+def test_classes_that_a_function_makes_objects_of_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def grows(x: Any) -> Any:
+        return Growing(x, 2.0).grown()
+
+    def steps(x: Any) -> Any:
+        state = State(x, x * 2)
+        for _ in range(2):
+            state = state.advanced(0.5)
+        return state.total * state.step
+
+    def adds(x: Any) -> Any:
+        return Stepping(x) + Stepping(x * 3)
+
+    def by_mode(x: Any) -> Any:
+        return x * (2 if Level.HIGH > Level.LOW else 1) * Mode.HALF.factor + len(Mode)
+
+    x = image(4, 3)
+    for function in (grows, steps, adds, by_mode):
+        monkeypatch.setitem(globals(), "FACTOR", 1.0)
+        traced = jit(function)
+        for _ in range(3):
+            assert_same(traced(x), function(x))
+        assert kept(traced) == 1, function
+        monkeypatch.setitem(globals(), "FACTOR", 3.0)
+        assert_same(traced(x), function(x))
+    monkeypatch.setattr(State, "advanced", lambda self, dt: State(self.u, self.v * dt))
+    traced = jit(steps)
+    assert_same(traced(x), steps(x))
+    monkeypatch.setattr(State, "__post_init__", lambda self: setattr(self, "total", self.v))
+    assert_same(traced(x), steps(x))
+
+
+def test_what_is_done_where_an_object_is_made_is_done_once_for_each_call() -> None:
+    def function(x: Any) -> Any:
+        return Registered(x).u * 2
+
+    traced, x = jit(function), image(4, 3)
+    Registered.made.clear()
+    for k in range(1, 4):
+        assert_same(traced(x), x * 2)
+        assert len(Registered.made) == k
+
+
+def test_named_tuples_with_methods_are_opened() -> None:
+    traced, x = jit(lambda state, x: state.grown() + x), image(4, 3)
+    for rate in (1.0, 2.5):
+        for factor in (1.0, 2.0):
+            globals()["FACTOR"] = factor
+            state = Growing(image(4, 3), rate)
+            checked(traced, state, x)
+            checked(traced, state, x)
+    globals()["FACTOR"] = 1.0
+    checked(traced, state, x)
+    assert kept(traced) == 1
+
+
+class OfGlobals:
+    """Reads a large global where nothing can stand for it: in a property, an operator, a method of a base."""
+
+    def __init__(self, gain: float) -> None:
+        self.gain = gain
+
+    @property
+    def table(self) -> Any:
+        """Which may change."""
+        return LARGE
+
+    def __len__(self) -> int:
+        return int(LARGE[0, 0])
+
+    def scaled(self, x: Any) -> Any:
+        """By the global."""
+        return x * LARGE
+
+
+class Derived(OfGlobals):
+    """Asks its base."""
+
+    def scaled(self, x: Any) -> Any:
+        """The same."""
+        return super().scaled(x) + self.gain
+
+
+def by_large(x: Any) -> Any:
+    """What methods call, and functions that are traced."""
+    return x + LARGE
+
+
+class Calling:
+    """Calls what others call."""
+
+    def __init__(self, gain: float) -> None:
+        self.gain = gain
+
+    @property
+    def larger(self) -> Any:
+        """By a function that is read with another."""
+        return by_large(self.gain)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda own, x: x * own.table,
+        lambda own, x: x * len(own),
+        lambda own, x: own.scaled(x),
+        lambda own, x: Derived(2.0).scaled(x),
+        lambda own, x: OfGlobals(2.0).table * x,
+        lambda own, x: by_large(x) * Calling(2.0).larger,
+    ],
+)
+def test_globals_that_methods_read_are_not_those_of_another_call(function: Any) -> None:
+    traced, x = jit(function, machine=PIECES), np.ones((100, 100))
+    for own in (OfGlobals(1.0), Derived(1.0)):
+        for value in (1.0, 2.0, 3.0):
+            LARGE[...] = value
+            checked(traced, own, x)
+            checked(traced, own, x)

@@ -140,7 +140,7 @@ class Jit:
             return self._as_written(*given, **named)  # part of another trace
         if any(map(is_labelled, leaves)):
             return self._labelled(own, own_named, [leaf for _, leaf in leaves_of((own, own_named))])
-        if self._opening is None and may_open(leaves):
+        if self._opening is None and may_open((*given, *named.values()), leaves):
             self._open()
             return self(*given, **named)
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
@@ -159,9 +159,8 @@ class Jit:
 
     def _opened(self, given: Any, named: Any) -> tuple[Any, Any]:
         """Arguments as calls have them."""
-        if self._opening is None and (
-            self._traces.reads_now().captured or may_open([leaf for _, leaf in leaves_of((given, named))])
-        ):
+        leaves = [leaf for _, leaf in leaves_of((given, named))]
+        if self._opening is None and (self._traces.reads_now().captured or may_open((*given, *named.values()), leaves)):
             self._open()
         return (given, named) if self._opening is None else self._opening.open(given, named)
 
@@ -334,7 +333,7 @@ class Jit:
         """What the function gives for lazy arrays."""
         reads = self._traces.reads_now()
         sight = Sight(self._function, reads.functions, trace)
-        if not sight.is_whole:
+        if not sight.is_whole or reads.captures_unseen():
             reads.refuse_captured()
         stand_ins: StandIns = trace.stand_ins
         captured = keywords.get(CAPTURED)

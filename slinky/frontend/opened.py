@@ -74,6 +74,22 @@ def is_plain(kind: Any, home: str = "") -> bool:
     return bool(kind.__mro__[-1] is object)
 
 
+@lru_cache(maxsize=256)
+def is_plain_tuple(kind: Any, home: str = "") -> bool:
+    """Whether objects of a class are tuples whose entries have names, of people's own, and nothing else."""
+    if not (issubclass(kind, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_make") and type(kind) is type):
+        return False
+    own = kind.__mro__[: kind.__mro__.index(tuple)]
+    return kind.__mro__[len(own) :] == (tuple, object) and not any(
+        "__del__" in vars(each) or "__getattribute__" in vars(each) or not is_of_people(each, home) for each in own
+    )
+
+
+def is_enumeration(kind: Any, home: str = "") -> bool:
+    """Whether a class is an enumeration of people's own."""
+    return isinstance(kind, EnumMeta) and is_of_people(kind, home) and all(map(_is_of_enum, kind.__mro__))
+
+
 _HEAP_TYPE = 1 << 9
 """The bit of a class that was made by a program, not by C."""
 
@@ -105,7 +121,7 @@ def is_constant_object(value: Any, home: str = "") -> bool:
     """Whether something is the same as long as it is the same object, if its code is: functions, those of NumPy's, and
     members of enumerations."""
     if isinstance(type(value), EnumMeta):
-        return is_of_people(type(value), home) and all(map(_is_of_enum, type(value).__mro__))
+        return is_enumeration(type(value), home)
     return type(value) in (FunctionType, np.ufunc) or (
         type(value) is BuiltinFunctionType and isinstance(value.__self__, ModuleType)
     )
@@ -158,8 +174,10 @@ __all__ = [
     "attributes_of",
     "closed",
     "is_constant_object",
+    "is_enumeration",
     "is_of_people",
     "is_plain",
+    "is_plain_tuple",
     "set_attributes",
     "with_attributes",
 ]

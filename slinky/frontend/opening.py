@@ -32,6 +32,7 @@ from slinky.frontend.opened import (
     closed,
     is_constant_object,
     is_plain,
+    is_plain_tuple,
     set_attributes,
     with_attributes,
 )
@@ -149,14 +150,17 @@ MOST_BYTES = 4096
 """Arrays that are larger are not compared at each call."""
 
 
-def may_open(values: Iterable[Any]) -> bool:
-    """Whether there is an object that may be opened, as far as its class says."""
+def may_open(given: Iterable[Any], values: Iterable[Any]) -> bool:
+    """Whether there is an object that may be opened, as far as its class says, among arguments and their leaves."""
+    if any(is_named_tuple(value) and not is_record(value) for value in given):
+        return True
     return any(type(value) not in _LEAVES and (is_constant_object(value) or _is_open(type(value))) for value in values)
 
 
 def _is_open(kind: Any) -> bool:
     """Whether a class is one of which something may be known, wherever it is from."""
-    return is_plain(kind, str(kind.__module__).partition(".")[0])
+    home = str(kind.__module__).partition(".")[0]
+    return is_plain(kind, home) or is_plain_tuple(kind, home)
 
 
 _LEAVES = frozenset([np.ndarray, np.memmap, bool, int, float, complex, str, bytes, type(None), slice])
@@ -183,7 +187,8 @@ class _Walk:
             inside = value.values() if type(value) is dict else value
             return self.part(value) if self._has_objects(inside) else value
         kind: Any = type(value)
-        return self.part(value) if is_constant_object(value, self._home) or is_plain(kind, self._home) else value
+        is_one = is_constant_object(value, self._home) or is_plain(kind, self._home) or is_plain_tuple(kind, self._home)
+        return self.part(value) if is_one else value
 
     def captured(self) -> Opened:
         """What the function has beside its arguments."""
@@ -201,7 +206,11 @@ class _Walk:
                 inside = value.values() if kind is dict else value
                 if depth < _DEEPEST and self._has_objects(inside, depth + 1):
                     return True
-            elif is_constant_object(value, self._home) or is_plain(kind, self._home):
+            elif (
+                is_constant_object(value, self._home)
+                or is_plain(kind, self._home)
+                or (is_plain_tuple(kind, self._home) and not is_record(value))
+            ):
                 return True
         return False
 
@@ -226,7 +235,7 @@ class _Walk:
         return found
 
     def _opened(self, value: Any, kind: Any) -> Opened:
-        if kind in self._reads.seen and not isinstance(kind, EnumMeta):
+        if kind in self._reads.seen and is_plain(kind, self._home):
             return self._of(value, kind, self._attributes(value, kind))
         if kind in (tuple, list):
             return self._of(value, kind, enumerate(value))
@@ -240,6 +249,9 @@ class _Walk:
             return Opened(value, ("the", kind, value._name_, value._value_) if is_member else ("the", value), (), ())
         if is_plain(kind, self._home):
             return self._of(value, kind, self._attributes(value, kind))
+        if is_plain_tuple(kind, self._home) and not getattr(value, "__dict__", None):
+            self._require_seen(kind)
+            return self._of(value, kind, zip(kind._fields, value, strict=True))
         raise _NotKnownError
 
     def _of(self, value: Any, kind: Any, parts: Iterable[tuple[Any, Any]]) -> Opened:
@@ -264,17 +276,25 @@ class _Walk:
             raise _NotKnownError
 
     def _attributes(self, value: Any, kind: type) -> Iterator[tuple[str, Any]]:
+        known = self._require_seen(kind)
+        own = attributes_of(value)
+        if known.computed and not known.computed <= {name for name, _ in own}:
+            raise _NotKnownError  # what it computes it keeps
+        spoken = self._reads.spoken
+        return ((name, each) for name, each in own if name in spoken)
+
+    def _require_seen(self, kind: type) -> Seen:
+        """What is known of a class.
+
+        Raises `_NotKnownError` where that is not all that its objects do.
+        """
         reads = self._reads
         known = reads.seen.get(kind)
         if known is None or known.spoken != len(reads.spoken):
             known = self._seen(kind)
         if not known.is_known:
             raise _NotKnownError
-        own = attributes_of(value)
-        if known.computed and not known.computed <= {name for name, _ in own}:
-            raise _NotKnownError  # what it computes it keeps
-        spoken = reads.spoken
-        return ((name, each) for name, each in own if name in spoken)
+        return known
 
     def _seen(self, kind: type) -> Seen:
         """Read a class, and what its methods come to."""
@@ -409,7 +429,7 @@ def _of_parts(opened: Opened, parts: list[Any], reads: Reads, at: Callable[[Any]
     if kind is dict:
         return dict(zip(opened.names, parts, strict=True))
     if issubclass(kind, tuple):
-        return kind._make(parts)
+        return tuple.__new__(kind, parts)
     own = dict(zip(opened.names, parts, strict=True))
     others = {name: Unread() for name, _ in attributes_of(opened.value) if name not in own}
     found = with_attributes(kind, {**own, **others}.items())

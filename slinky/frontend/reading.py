@@ -11,18 +11,23 @@ from __future__ import annotations
 
 import builtins
 import sys
+from collections import namedtuple
 from collections.abc import Callable, Collection, Container, Hashable
+from enum import EnumMeta
 from functools import cached_property, lru_cache, partial
 from types import (
     BuiltinFunctionType,
     CellType,
+    ClassMethodDescriptorType,
     CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
+    MethodDescriptorType,
     ModuleType,
+    WrapperDescriptorType,
 )
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -30,7 +35,7 @@ import numpy as np
 from slinky.errors import TracingError
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.nodes import exactly, text_of
-from slinky.frontend.opened import is_plain
+from slinky.frontend.opened import is_enumeration, is_plain, is_plain_tuple
 from slinky.frontend.paths import all_code, passed_on
 from slinky.frontend.places import instructions_of
 from slinky.frontend.trees import is_constant
@@ -92,6 +97,19 @@ _STATES = frozenset(
 )  # fmt: skip
 """Functions of NumPy's that tell what was set, or make texts as it was."""
 
+MOST_CLASSES = 64
+"""How many classes of people's are read; those of further ones are not followed."""
+
+_OF_C = (
+    ClassMethodDescriptorType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+    type(namedtuple("_Fields", "first").first),  # type: ignore[attr-defined]
+)
+"""What classes have of C's for attributes and methods, and for the entries of named tuples."""
+
 _LARGEST = 1 << 16
 """Arrays and texts of globals that take more bytes are not compared at each call."""
 
@@ -108,6 +126,15 @@ class Names:
     """The variables it sets that inner functions, or functions around it, have too."""
 
 
+_INITIAL = ("__attrs_post_init__", "__init__", "__post_init__")
+"""Functions that are called with an object that is being made."""
+
+
+def _last(loaded: Any) -> Any:
+    """The variable that was loaded last, of one or two."""
+    return loaded[-1] if type(loaded) is tuple else loaded
+
+
 @lru_cache(maxsize=1024)
 def names_of(code: CodeType) -> Names:
     """The names that code speaks of."""
@@ -115,8 +142,11 @@ def names_of(code: CodeType) -> Names:
     writes = None
     levels: list[Any] = [0, 0]
     """What was loaded last: how far up an import goes, and what of the module."""
+    own = code.co_varnames[0] if code.co_name in _INITIAL and code.co_argcount else None
+    """The object that it makes, to set whose attributes changes nothing else."""
     for instruction in instructions_of(code):
         operation, name = instruction.opname, instruction.argval
+        own = None if operation.startswith("STORE_FAST") and name == own else own
         if operation in ("LOAD_GLOBAL", "LOAD_NAME"):
             names["global"].add(name)
         elif operation in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"):
@@ -125,6 +155,8 @@ def names_of(code: CodeType) -> Names:
             names["import"].add(name if levels[0] == 0 else f".{name}")
         elif operation in ("STORE_DEREF", "DELETE_DEREF"):
             names["cell"].add(name)
+        elif operation == "STORE_ATTR" and own is not None and _last(levels[1]) == own:
+            pass
         elif operation in ("STORE_GLOBAL", "STORE_ATTR", "DELETE_GLOBAL", "DELETE_ATTR"):
             writes = f"it sets {name}"
         if operation not in ("CACHE", "EXTENDED_ARG"):
@@ -176,6 +208,11 @@ class Reads:
         self._items: list[tuple[dict[str, Any], str, Any]] = []
         self._absent: list[tuple[dict[str, Any], str]] = []
         """Globals that are not there, so that Python's own are meant."""
+        self._stack: list[FunctionType] = []
+        """The functions that are being read, the latest last."""
+        self._calls: dict[FunctionType, set[FunctionType]] = {}
+        self._capturing: set[FunctionType] = set()
+        self._of_classes: set[FunctionType] = set()
         self.captured: list[tuple[Callable[[], Any], str]] = []
         """How to come to arrays and objects that it has beside its arguments, which are told at each call, by names."""
         self._same: list[tuple[Callable[[], Any], Any]] = []
@@ -187,6 +224,8 @@ class Reads:
         """The function, and those that it calls, whose code was read."""
         self.spoken: set[str] = set()
         """The names that they speak of."""
+        self._made: set[type] = set()
+        """Classes that it may make objects of."""
         self.given: dict[Any, bool] = {}
         """The functions and classes that came with arguments, and whether they can be followed."""
         self.classes: dict[type, dict[tuple[type, str], Any]] = {}
@@ -235,6 +274,8 @@ class Reads:
         self._refuse(what)
 
     def _function(self, function: Callable[..., Any]) -> None:
+        if self._stack and isinstance(function, FunctionType):
+            self._calls.setdefault(self._stack[-1], set()).add(function)
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
@@ -245,6 +286,14 @@ class Reads:
                 self._function(called)
             return
         self.functions.append(function)
+        self._stack.append(function)
+        try:
+            self._code(function)
+        finally:
+            self._stack.pop()
+
+    def _code(self, function: FunctionType) -> None:
+        """Read what the code of a function speaks of."""
         self._note(_Attribute(function, "__code__"), function.__code__, "its code")
         self._content(_Attribute(function, "__defaults__"), function.__defaults__, "a default")
         self._content(_Attribute(function, "__kwdefaults__"), function.__kwdefaults__, "a default")
@@ -276,27 +325,36 @@ class Reads:
             self._note(_Attribute(kind, "__mro__"), kind.__mro__, kind.__name__)
             self._lengths += [(vars(own), len(vars(own))) for own in kind.__mro__ if own is not object]
         while True:  # what is read may speak of more
-            new = [each for own in kind.__mro__ for each in _spoken_of(own, self.spoken, known)]
+            made = _OF_CONSTRUCTION if kind in self._made else frozenset()
+            new = [each for own in kind.__mro__ for each in _spoken_of(own, self.spoken, known, made)]
             if not new:
                 return True
             for own, name, value in new:
                 known[own, name] = value
-                if not self._class_attribute(vars(own), name, value):
+                if not self._class_attribute(own, name, value):
                     return False
 
-    def _class_attribute(self, names: Any, name: str, value: Any) -> bool:
+    def _of_class(self, value: Any) -> None:
+        """Read a function of a class."""
+        if isinstance(function := function_of(value), FunctionType):
+            self._of_classes.add(function)
+        self.see_function(value)
+
+    def _class_attribute(self, own: type, name: str, value: Any) -> bool:
         """Read what a class has by a name; whether that is something that can be followed."""
-        read = _Item(names, name)
+        read = _Item(cast("Any", vars(own)), name)
         if isinstance(value, (staticmethod, classmethod, property)):
             self._note(read, value, name)
             function = value.fget if isinstance(value, property) else value.__func__
             if function is not None:
-                self.see_function(function)
+                self._of_class(function)
         elif function_of(value) is not None:
             self._note(read, value, name)
-            self.see_function(value)
-        elif isinstance(value, (MemberDescriptorType, GetSetDescriptorType, cached_property)):
+            self._of_class(value)
+        elif isinstance(value, (*_OF_C, cached_property)):
             self._note(read, value, name)
+        elif isinstance(own, EnumMeta) and name in own.__members__:
+            return True  # no other takes its place
         elif isinstance(value, type) or hasattr(type(value), "__get__"):
             return False
         else:
@@ -356,7 +414,7 @@ class Reads:
         elif isinstance(value, Kernel):
             self._note(read, value, name)
             self._value(_Attribute(value, "function"), value.function, name, attributes)
-        elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+        elif isinstance(value, type) and self._is_followed(value):
             self._note(read, value, name)
         elif isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, (ModuleType, type, type(None))):
             self._note(read, value, name)  # a method: it gives what its object holds
@@ -368,12 +426,35 @@ class Reads:
         elif not self._capture(read, value, name):
             self._content(read, value, name)
 
+    def _is_followed(self, kind: type) -> bool:
+        """Whether what is done where a class is called, and what its objects do, can be followed, once it is read."""
+        usual: Any = kind
+        home = str(kind.__module__).partition(".")[0]
+        if not (is_plain(usual) or is_plain_tuple(usual, home) or is_enumeration(usual)):
+            return False
+        if len(self.classes) >= MOST_CLASSES:
+            return False
+        self._made.add(kind)
+        return self.see_class(kind)
+
     def _capture(self, read: Callable[[], Any], value: Any, name: str) -> bool:
         """Have something told at each call that is too large to be compared, or has attributes."""
         if not is_told(value) or _has_content(value):
             return False
         self.captured.append((read, name))
+        self._capturing.update(self._stack[-1:])
         return True
+
+    def captures_unseen(self) -> bool:
+        """Whether a function of a class comes to something that was captured: it may be called by the class, where
+        nothing stands for that."""
+        waiting, found = list(self._of_classes) if self.captured else [], set()
+        while waiting:
+            function = waiting.pop()
+            if function not in found:
+                found.add(function)
+                waiting += self._calls.get(function, ())
+        return not found.isdisjoint(self._capturing)
 
     def refuse_captured(self) -> None:
         """Traces are not to be kept: something does not go where it is told what was captured."""
@@ -401,6 +482,16 @@ class Reads:
             if (id(module), name) not in self._asked and hasattr(module, name):
                 self._asked.add((id(module), name))
                 self._value(_Attribute(module, name), getattr(module, name), name, attributes)
+            elif hasattr(module, name):
+                self._again(getattr(module, name))
+
+    def _again(self, value: Any) -> None:
+        """Note that the function comes to something that was read before."""
+        inner = function_of(value)
+        if isinstance(inner, FunctionType) and inner in self.functions:
+            self._function(inner)
+        elif is_told(value):
+            self._capturing.update(self._stack[-1:])
 
     def _note(self, read: Callable[[], Any], value: Any, name: str) -> None:
         match read:  # the usual ones are asked without a call
@@ -422,11 +513,14 @@ class Reads:
             self._refuse(f"{name} is a {type(value).__name__}, which may change")
 
 
-def _spoken_of(own: type, spoken: Collection[str], known: Container[Any]) -> list[tuple[type, str, Any]]:
-    """What a class itself has, and is not known yet: by names that are spoken of, and for what Python asks objects."""
+def _spoken_of(
+    own: type, spoken: Collection[str], known: Container[Any], made: frozenset[str]
+) -> list[tuple[type, str, Any]]:
+    """What a class itself has, and is not known yet: by names that are spoken of, for what Python asks objects, and of
+    these for what it asks where they are `made`."""
     if own is object or is_trusted(str(own.__module__)):
         return []
-    makes = frozenset(name for words, names in _MAKING if not words.isdisjoint(spoken) for name in names)
+    makes = made.union(*(names for words, names in _MAKING if not words.isdisjoint(spoken)))
     return [
         (own, name, value)
         for name, value in vars(own).items()
@@ -448,6 +542,11 @@ _OF_MAKING = frozenset(
     ]
 )  # fmt: skip
 """What objects are asked for where they are made, told, or taken apart."""
+
+_OF_CONSTRUCTION = frozenset(
+    ["__attrs_init__", "__attrs_post_init__", "__attrs_pre_init__", "__init__", "__new__", "__post_init__"]
+)
+"""What classes do where they are called."""
 
 _MAKING = (
     (
