@@ -176,9 +176,10 @@ given (`f(image, np.sqrt)`) and members of enumerations are what they are; a fun
 trace for each call. An object is left alone, and the function is traced at each call, where something that it holds and
 the code speaks of is not known (a deque, a generator, a method of another object, itself), it asks for attributes by
 names that its code does not have (`getattr`, `vars`), has a `__del__`, a method that remembers (`functools.lru_cache`), or
-a class of C's or of a library. What else cannot be watched (classes that the function makes objects of, for instance)
-makes it trace at each call, too; the pipeline is then found again by its structure. Where each call makes a trace, the
-function is called as it is once, and stays so where that is faster.
+a class of C's or of a library. Classes of your own may be called, and objects that were made be returned; what `__init__`
+sets in the object is no effect. What else cannot be watched makes it trace at each call, too; the pipeline is then found
+again by its structure. Where each call makes a trace, the function is called as it is once, and stays so where that is
+faster.
 
 **Small arrays whose values are asked for** (the kernel of `sl.ndimage.convolve(image, kernel)`, `float(weights[0])`) are
 constants of a trace: up to 4096 bytes, beside an array that is eight times larger. The next call with other values makes
@@ -206,8 +207,8 @@ is done twice, that once. An array that shares memory with an argument, and that
 * **Refused** are random numbers, and writing to an argument: copy it first, as in `y = x.copy()`, or give it away, as
   below. Code in place on other arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
 * Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and
-  functions that return anything but arrays, numbers, and tuples, lists or dictionaries of them: the function is
-  called as it is.
+  functions that return anything but arrays, numbers, and tuples, lists, dictionaries or objects of them: the function
+  is called as it is. Objects are those of classes of your own that the function makes, and that nothing else knows.
 * Attributes of arrays that are about memory (`strides`, `flags`, `view`), or are assigned to (`y.shape = 4, 3`), end
   the trace: the function is called as it is. So it is where it raises an error while it is traced, so that errors, and
   what they say, are those without slinky. What the values raise (`table[index]` beyond its end, a matrix that has no

@@ -213,26 +213,26 @@ class Traces:
         try:
             arguments, keywords = self._lazy(trace, given, named, own)
             before = with_leaves((arguments, keywords), lambda leaf: leaf)
-            result = self._calls(trace, arguments, keywords)
+            held = [self._calls(trace, arguments, keywords)]
             if trace.reals.are_added_elsewhere:
                 raise ToldFloatError
             if not is_same_tree((arguments, keywords), before):
                 raise Abandoned("it changes a list or dictionary that it is given")
-            if trace.stand_ins.are_in(result):
+            if trace.stand_ins.are_in(held):
                 raise Abandoned("it returns an array whose values it asks for")
             if trace.stand_ins.are_changed():
                 raise Abandoned("it changes an object that it is given")
             if trace.abandoned is not None:
                 raise Abandoned(trace.abandoned)
             trace.require_unwritten()
-            traced = Traced(trace, result, own)
+            traced = Traced(trace, held, own)
             if (count := count_of_funcs(traced.nodes, traced.outputs)) > MOST_FUNCS:
                 raise Abandoned(f"it is traced to {count} operations, more than {MOST_FUNCS}")
             if (why := traced.unlike_numpy) is not None:
                 raise Abandoned(why)
             if not trace.symbols.keys() >= set(traced.untold):
                 raise Abandoned("it uses a size that was kept from another call")
-            del arguments, keywords, before, result
+            del arguments, keywords, before, held
             own.donated.clear()
             if trace.stand_ins.end():
                 self.give_up(kind, "it keeps an object that it is given")

@@ -103,13 +103,13 @@ _WITH_MEMORY = (BaseException, type, ModuleType, np.ndarray, tuple, list, dict, 
 def is_of_people(kind: type, home: str = "") -> bool:
     """Whether a class is of people's own code: not of Python's library, nor of another that they have installed."""
     name = str(kind.__module__)
-    return _is_people_s(name) or (bool(home) and name.partition(".")[0] == home)
+    return _is_people_s(name) or (bool(home) and home != "slinky" and name.partition(".")[0] == home)
 
 
 @lru_cache(maxsize=1024)
 def _is_people_s(name: str) -> bool:
-    if name.partition(".")[0] in sys.stdlib_module_names:
-        return name == "__main__"
+    if name.partition(".")[0] in ("slinky", *sys.stdlib_module_names):
+        return False
     path = getattr(sys.modules.get(name), "__file__", None)
     return path is None or not str(path).startswith(_INSTALLED)
 

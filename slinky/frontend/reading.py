@@ -15,6 +15,7 @@ from collections import namedtuple
 from collections.abc import Callable, Collection, Container, Hashable
 from enum import EnumMeta
 from functools import cached_property, lru_cache, partial
+from operator import getitem
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -295,8 +296,7 @@ class Reads:
     def _code(self, function: FunctionType) -> None:
         """Read what the code of a function speaks of."""
         self._note(_Attribute(function, "__code__"), function.__code__, "its code")
-        self._content(_Attribute(function, "__defaults__"), function.__defaults__, "a default")
-        self._content(_Attribute(function, "__kwdefaults__"), function.__kwdefaults__, "a default")
+        self._defaults(function)
         attributes = _all_attributes(function.__code__)
         self.spoken |= attributes.union(*(names_of(code).globals for code in all_code(function.__code__)))
         around = frozenset(function.__code__.co_freevars)
@@ -308,6 +308,22 @@ class Reads:
             self._names(names_of(code), function.__globals__, attributes)
             for name in sorted(names_of(code).cells & around):
                 self._changes(f"it sets {name}")
+
+    def _defaults(self, function: FunctionType) -> None:
+        """Read what parameters are if nothing is given for them."""
+        self._note(_Attribute(function, "__defaults__"), function.__defaults__, "a default")
+        named: Any = function.__kwdefaults__
+        if named is not None:
+            self._lengths.append((named, len(named)))
+        reads: list[tuple[Callable[[], Any], Any]] = [(_Item(named, name), named[name]) for name in named or ()]
+        reads += [(partial(getitem, function.__defaults__, k), v) for k, v in enumerate(function.__defaults__ or ())]
+        for read, value in reads:
+            if isinstance(value, (type, ModuleType, np.ufunc, BuiltinFunctionType)) or function_of(value) is not None:
+                self._value(read, value, "a default", frozenset())
+            elif not _is_immutable(value):
+                self._content(read, value, "a default")
+            elif named is not None:
+                self._note(read, value, "a default")
 
     def see_function(self, value: Any) -> None:
         """Read a function that is given, or is one of an object's."""
@@ -605,7 +621,13 @@ def _draws(name: str) -> bool:
 
 def _is_immutable(value: Any) -> bool:
     """Whether something is the same as long as it is the same object."""
-    return all(map(_is_immutable, value)) if type(value) is tuple else is_constant(value)
+    if type(value) is tuple:
+        return all(map(_is_immutable, value))
+    return is_constant(value) or type(value).__name__ == _MARK
+
+
+_MARK = "_HAS_DEFAULT_FACTORY_CLASS"
+"""The class of what stands for values of dataclasses that are made where none are given."""
 
 
 def is_told(value: Any) -> bool:

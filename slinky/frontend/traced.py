@@ -27,12 +27,14 @@ from slinky.frontend.labels import goes_by_places
 from slinky.frontend.layouts import depends_on_layout, unlike_numpy
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, whole_view
+from slinky.frontend.opened import Opened
 from slinky.frontend.reals import Real, Told, known_reals, now
+from slinky.frontend.result_objects import made_anew, opened_result
 from slinky.frontend.sizes import Length, Size, are_same, expr_of, value_of
 from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.to_native import Move, Runs
 from slinky.frontend.tracing import Abandoned, Trace
-from slinky.frontend.trees import CONSTANTS, is_named_tuple, leaves_of, with_leaves
+from slinky.frontend.trees import CONSTANTS, held_by_objects, is_named_tuple, leaves_of, with_leaves
 from slinky.frontend.views import seen
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.traversal import evaluate
@@ -114,9 +116,10 @@ class Arguments:
 class Traced:
     """A trace that has ended: what is computed, and what comes back."""
 
-    def __init__(self, trace: Trace, result: Any, arguments: Arguments) -> None:
+    def __init__(self, trace: Trace, held: list[Any], arguments: Arguments) -> None:
+        """Of what the function returned, which is all that is `held`."""
         self.trace = trace
-        result = _with_keys(result)
+        result = _with_keys(held[0] if trace.is_labelled else opened_result(held))
         self.outputs: list[View] = []
         self._numbers = numbers = arguments.numbers
         self._owners: dict[Any, Cell] = {}
@@ -291,7 +294,7 @@ class Traced:
     def keeps_labels(self, rank: int, labelled: Collection[int]) -> bool:
         """Whether results are those of containers, where the arguments of some numbers are such: of so many axes, in
         the order of the arguments' and forwards, and with the values that the function gives of containers."""
-        if self.trace.reasons or self.trace.fences or self.trace.asked_for_class:
+        if self.trace.reasons or self.trace.fences or self.trace.asked_for_class or held_by_objects(self.result):
             return False
         results = [leaf.view for _, leaf in leaves_of(self.result) if isinstance(leaf, (_Argument, _Output))]
         views = [*self.outputs, *results, *(view for node in self.nodes for view in node.operands)]
@@ -342,7 +345,7 @@ class Traced:
                     return array.copy() if is_apart or number in self._in_arguments else array
             raise AssertionError(each)
 
-        return with_leaves(self.result, leaf)
+        return made_anew(self.result, leaf)
 
 
 def _of_own_sizes(trace: Trace) -> list[Node]:
@@ -367,6 +370,8 @@ def _with_keys(tree: Any) -> Any:
         return type(tree)(map(_with_keys, tree))
     if is_named_tuple(tree):
         return tree._make(map(_with_keys, tree))
+    if type(tree) is Opened:
+        return tree.with_parts(map(_with_keys, tree.parts))
     return {_key(key): _with_keys(each) for key, each in tree.items()} if type(tree) is dict else tree
 
 
