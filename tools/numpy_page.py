@@ -150,9 +150,10 @@ good where (gain > 1) is True, asked in ...
 
 ```
 
-**Objects of classes of your own** (the `self` of a method, a dataclass, one in a list, a global) are looked into: arrays and floats
-that they hold are told at each call like arguments, and what else they hold decides which trace is good. Their methods
-and properties are read as functions that are called are; those of their attributes that no code speaks of do not matter.
+**Objects of classes of your own** (the `self` of a method, a dataclass, one in a list, a global) are looked into:
+arrays and floats that they hold are told at each call like arguments, and what else they hold decides which trace is
+good. Their methods and properties are read as functions that are called are; those of their attributes that no code
+speaks of do not matter.
 
 ```python
 >>> class Camera:
@@ -171,19 +172,19 @@ correct is traced: 3 operations: subtract, multiply, clip
 
 ```
 
-`sl.jit(camera.correct)`, `sl.jit(functools.partial(f, sigma=2))` and `sl.jit(Model())` work as well. Functions that are
-given (`f(image, np.sqrt)`) and members of enumerations are what they are; a function that is made for each call has a
-trace for each call. An object is left alone, and the function is traced at each call, where something that it holds and
-the code speaks of is not known (a deque, a generator, a method of another object, itself), it asks for attributes by
-names that its code does not have (`getattr`, `vars`), has a `__del__`, a method that remembers (`functools.lru_cache`), or
-a class of C's or of a library. Classes of your own may be called, and objects that were made be returned; what `__init__`
-sets in the object is no effect. What else cannot be watched makes it trace at each call, too; the pipeline is then found
-again by its structure. Where each call makes a trace, the function is called as it is once, and stays so where that is
-faster.
+`sl.jit(camera.correct)`, `sl.jit(functools.partial(f, sigma=2))` and `sl.jit(Model())` work as well. Functions that
+are given (`f(image, np.sqrt)`) and members of enumerations are what they are; a function that is made for each call
+has a trace for each call. An object is left alone, and the function is traced at each call, where something that it
+holds and the code speaks of is not known (a deque, a generator, a method of another object, itself), it asks for
+attributes by names that its code does not have (`getattr`, `vars`), has a `__del__`, a method that remembers
+(`functools.lru_cache`), or a class of C's or of a library. Classes of your own may be called, and objects that were
+made be returned; what `__init__` sets in the object is no effect. What else cannot be watched makes it trace at each
+call, too; the pipeline is then found again by its structure. Where each call makes a trace, the function is called as
+it is once, and stays so where that is faster.
 
-**Small arrays whose values are asked for** (the kernel of `sl.ndimage.convolve(image, kernel)`, `float(weights[0])`) are
-constants of a trace: up to 4096 bytes, beside an array that is eight times larger. The next call with other values makes
-another trace; 64 are kept.
+**Small arrays whose values are asked for** (the kernel of `sl.ndimage.convolve(image, kernel)`, `float(weights[0])`)
+are constants of a trace: up to 4096 bytes, beside an array that is eight times larger. The next call with other
+values makes another trace; 64 are kept.
 
 The function runs once for each call that traces it, and not at all for others. So a function that sets something
 (`self.count += 1`, `global last`, `nonlocal`), as its code or that of functions that it calls says, is called as it
@@ -196,14 +197,15 @@ is done twice, that once. An array that shares memory with an argument, and that
 * **Values that are asked for** while tracing (`float(x.max())`, `if x.any():`, masks as indices, `np.asarray`) are
   computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where,
   once. So they are where a table is looked up that is in an object that is left alone. (`TABLE[x]` with a global, a
-  variable of a function around it, an attribute of a module or of an object, or `np.arange(256) ** 0.5`, goes by pieces.)
+  variable of a function around it, an attribute of a module or of an object, or `np.arange(256) ** 0.5`, goes by
+  pieces.)
 * **What is not understood** runs whole, on full arrays, each time; `explain` names it, with its line. With
   `sl.jit(strict=True)` it is a `TracingError` instead.
 * **Other arrays** that the function comes to by a name of its own (a global, a variable of a function around it, an
-  attribute of a module or an object) are told at each call, as its arguments are, if they take more than 64 KB: `image -
-  DARK` has one trace for all darks. Smaller ones are constants, and are compared. An array in a default, or that comes in
-  another way, is taken as it is where it is used, and copied if somebody may write to it later; it makes the function be
-  traced at each call, if it is large.
+  attribute of a module or an object) are told at each call, as its arguments are, if they take more than 64 KB:
+  `image - DARK` has one trace for all darks. Smaller ones are constants, and are compared. An array in a default, or
+  that comes in another way, is taken as it is where it is used, and copied if somebody may write to it later; it
+  makes the function be traced at each call, if it is large.
 * **Refused** are random numbers, and writing to an argument: copy it first, as in `y = x.copy()`, or give it away, as
   below. Code in place on other arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
 * Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and
