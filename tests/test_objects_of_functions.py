@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import pickle
 import threading
 from collections import deque
 from dataclasses import asdict, dataclass, field, replace
@@ -469,6 +470,33 @@ def test_methods_partial_functions_and_callables_may_be_decorated() -> None:
         got = traced(**given) if given else traced(x)
         assert_same(got, function(**given) if given else function(x))
         assert kept(traced._jit) == 1
+
+
+class Adding:
+    """What can be called, and pickled."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def __call__(self, x: Any) -> Any:
+        return x + self.table
+
+
+def scaled_by(factor: Any, x: Any) -> Any:
+    """A function with two parameters."""
+    return x * factor
+
+
+@pytest.mark.parametrize("decorate", [sl.jit, sl.jit(smallest=0, workers=1, machine=PIECES)])
+def test_methods_partial_functions_and_callables_are_pickled(decorate: Any) -> None:
+    own, x = Traced(image(9, 7), image(9, 7) + 100), image(9, 7)
+    del own.lock
+    adding, halving = Adding(image(7)), partial(scaled_by, 0.5)
+    for function in (own.whole, decorate(own.raw), decorate(adding), decorate(halving), decorate(partial(adding))):
+        again = pickle.loads(pickle.dumps(function))
+        assert type(again) is type(function)
+        assert repr(again) == repr(function)
+        assert_same(again(x), function(x))
 
 
 def test_threads_call_methods_of_different_objects() -> None:

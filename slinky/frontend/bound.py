@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +56,16 @@ def _named_like(own: Any) -> Any:
 class BoundJit:
     """A function that runs by pieces, with its first arguments and some that are named."""
 
-    def __init__(self, jit: Jit, given: tuple[Any, ...], named: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        jit: Jit,
+        given: tuple[Any, ...],
+        named: Mapping[str, Any] | None = None,
+        again: tuple[Callable[..., Any], tuple[Any, ...]] | None = None,
+    ) -> None:
+        """With what makes it `again` in another process, if the function alone cannot go there."""
         functools.update_wrapper(self, jit.__slinky_function__)
+        self._again = again
         self._jit = jit
         self._given = given
         self._named = dict(named or {})
@@ -65,6 +73,9 @@ class BoundJit:
 
     def __repr__(self) -> str:
         return f"<jit of {self.__name__}>"  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> Any:
+        return self._again or (BoundJit, (self._jit, self._given, self._named))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BoundJit) or self._jit is not other._jit or self._named or other._named:

@@ -87,6 +87,8 @@ def jit(
     what is refused.
     """
     options = {"workers": workers, "machine": machine, "max_bytes": max_bytes}
+    all_given = {"strict": strict, "smallest": smallest, "native": native, "fast": fast, "exact": exact, **options}
+    all_given["donate"] = donate
     given = {name: value for name, value in options.items() if value is not None}
 
     for what, flag in (("strict", strict), ("fast", fast), ("exact", exact)):
@@ -111,11 +113,16 @@ def jit(
             raise TracingError(f"jit takes a function that returns its results, got {cited(own)}")
         away = names_given_away(own, donate)
         if (bound := bound_arguments(own)) is not None:
-            return BoundJit(decorated(bound[0]), *bound[1:])
+            return BoundJit(decorated(bound[0]), *bound[1:], again=(_jitted, (own, all_given)))
         named = own if hasattr(own, "__name__") else _Named(own)
         return Jit(named, strict, smallest, given, backend, away, pieces, moves=native is None)
 
     return decorated if function is None else decorated(function)
+
+
+def _jitted(own: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """What a decorator with these options makes of a function."""
+    return jit(**options)(own)
 
 
 _RETURN_LATER = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
