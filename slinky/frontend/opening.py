@@ -258,8 +258,9 @@ class _Walk:
         named = list(parts)
         if len(named) > MOST_PARTS:
             raise _NotKnownError
-        parts = tuple([self.part(each) for _, each in named])
-        return Opened(value, ("of", kind), tuple([name for name, _ in named]), parts)
+        part = self.part
+        found = [each if type(each) in _LEAVES else part(each) for _, each in named]
+        return Opened(value, ("of", kind), tuple([name for name, _ in named]), tuple(found))
 
     def _read_with(self, value: Any) -> None:
         """Read a function, or the class of a member of an enumeration."""
