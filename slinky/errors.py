@@ -109,6 +109,11 @@ class CheckFailedError(ArgumentError):
     """A `check` of the program does not hold for the arguments given. No callback has run."""
 
 
+class NumberError(ArgumentError, OverflowError):
+    """A number of a run is not among the values of the dtype that arithmetic takes it as. No callback has run, if it is
+    a scalar as it was given."""
+
+
 class ExecutionError(SlinkyError, RuntimeError):
     """A statement cannot be carried out as written, for example because a region leaves its buffer."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,54 @@ def test_numbers_of_the_run() -> None:
         same_bits(found, (0.1 * values - 0.1) + (7 - values) * 6)
     with pytest.raises(sl.ArgumentError):
         p(values, found, shift=7)
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "python", "native"])
+@pytest.mark.parametrize(
+    ("dtype", "refused", "held", "said"),
+    [
+        (np.uint8, [300, -1, 10**30, 10**5000], [0, 255], "uint8 (0..255)"),
+        (np.int64, [1 << 63, -(10**400)], [(1 << 63) - 1], "int64 (-9223372036854775808..9223372036854775807)"),
+        (np.float32, [10**400, -(10**5000)], [10**30, -(1 << 70)], "float32"),
+        (np.complex64, [10**400], [1 << 65], "complex64"),
+    ],
+)
+def test_numbers_of_the_run_that_a_dtype_does_not_hold(
+    backend: str, dtype: Any, refused: list[int], held: list[int], said: str
+) -> None:
+    """They are refused before anything runs: the first func has no number, and writes an output."""
+    a, first, out, n = plane("a", dtype), plane("first", dtype), plane("out", dtype), sl.scalar("n")
+    sl.arithmetic(a[y, x] * 2, first[y, x], name="twice")
+    sl.arithmetic(a[y, x] + n, out[y, x], name="more")
+    p = sl.build_pipeline([a], [first, out])
+    values = numbers((3, 4), dtype)
+    for n_given in held:
+        twice, found = np.zeros_like(values), np.zeros_like(values)
+        p.run(values, twice, found, n=n_given, backend=backend)
+        same_bits(found, values + n_given)
+    for n_given in refused:
+        twice, found = np.zeros_like(values), np.zeros_like(values)
+        for run in (p, partial(p.run, backend=backend)):
+            with pytest.raises(sl.ArgumentError) as error:
+                run(values, twice, found, n=n_given)
+            assert str(error.value).startswith(
+                f"scalar n: expected a value of {said}, as which func more takes it, got "
+            )
+        assert not twice.any()
+        assert not found.any()
+        empty = np.zeros((0, 4), dtype)
+        p.run(empty, empty.copy(), empty.copy(), n=n_given, backend=backend)
+
+
+def test_numbers_computed_of_sizes_that_a_dtype_does_not_hold() -> None:
+    a, out = plane("a", np.uint8), plane("out", np.uint8)
+    sl.arithmetic(a[y, x] + out.dim(1).extent, out[y, x], name="more")
+    p = sl.build_pipeline([a], [out])
+    values = numbers((2, 255), np.uint8)
+    same_bits(p(values, np.zeros_like(values)), values + np.uint8(255))
+    values = numbers((2, 256), np.uint8)
+    with pytest.raises(sl.ArgumentError, match=r"out.x.max .*: expected a value of uint8 .* got 256"):
+        p(values, np.zeros_like(values))
 
 
 @pytest.mark.sweep

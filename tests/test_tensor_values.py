@@ -91,6 +91,15 @@ def test_numbers_have_no_dtype_of_their_own_but_those_of_numpy(dtype: str) -> No
             np.testing.assert_array_equal(result.numpy(), expected, strict=True)
 
 
+def test_numbers_that_a_dtype_does_not_hold_are_refused_whatever_their_length() -> None:
+    for dtype in (np.uint8, np.int64, np.float32):
+        t = tensor(np.arange(4).astype(dtype), s.x)
+        for number in (10**400, -(10**5000)):
+            for write in (lambda t, number: t + number, lambda t, number: np.where(t > 0, t, number)):
+                with pytest.raises(sl.TensorError, match=r"^the number .* (is out of range for|is none of)"):
+                    write(t, number)
+
+
 def test_powers_are_those_of_arrays() -> None:
     a = ramp(9)
     t = tensor(a, s.x)

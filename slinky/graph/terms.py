@@ -399,8 +399,8 @@ def _converted(given: Any, dtype: np.dtype[Any]) -> Any:
     if not isinstance(given, (int, float, complex)):
         return Converted(given, dtype)
     if dtype.kind in "iu" and not _holds(dtype, int(given)):  # type: ignore[arg-type]
-        raise GraphError(f"the number {given} is out of range for {dtype}")
+        raise GraphError(f"the number {cited(given)} is out of range for {dtype}")
     try:
         return Literal(dtype.type(given))
     except (TypeError, ValueError, OverflowError) as error:
-        raise GraphError(f"the number {given} is none of {dtype}: {error}") from None
+        raise GraphError(f"the number {cited(given)} is none of {dtype}: {error}") from None

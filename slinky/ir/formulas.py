@@ -233,3 +233,9 @@ class Formula:
         """The names of the arguments that it takes, each once."""
         operands = (operand for step in self.steps for operand in step.operands)
         return dict.fromkeys(each.name for each in (*operands, self.result) if isinstance(each, Argument))
+
+
+def argument_types(formula: Formula) -> list[tuple[str, np.dtype[Any]]]:
+    """The arguments of a formula, by name, with their dtypes; one that is used as two stands there twice."""
+    operands = [*(operand for step in formula.steps for operand in step.operands), formula.result]
+    return list(dict.fromkeys((each.name, each.dtype) for each in operands if isinstance(each, Argument)))

@@ -20,10 +20,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from slinky.ir.formulas import Formula, Result
+from slinky.ir.formulas import Formula, Result, argument_types
 from slinky.native.compiling import Compiler, library
 from slinky.native.fused import fused
-from slinky.native.kernels import HEAD, MISALIGNED, NAME, argument_types, kernel_text
+from slinky.native.kernels import HEAD, MISALIGNED, NAME, kernel_text
 from slinky.runtime import forks
 from slinky.runtime.formulas import formula_carrier
 

@@ -28,10 +28,11 @@ from slinky.ir.formulas import (
     Operand,
     Result,
     Step,
+    argument_types,
     with_operands,
 )
 from slinky.native.functions import function_of_step
-from slinky.native.kernels import argument_types, steps_apart
+from slinky.native.kernels import steps_apart
 from slinky.native.parts import crossing, live_steps, stages
 
 FEWEST_STEPS = 2

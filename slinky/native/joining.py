@@ -29,6 +29,7 @@ from slinky.ir.formulas import (
     Formula,
     Operand,
     Result,
+    argument_types,
     with_operands,
 )
 from slinky.ir.formulas import Step as FormulaStep
@@ -36,7 +37,6 @@ from slinky.ir.statements import Call
 from slinky.native.array_texts import ArrayText
 from slinky.native.functions import function_of_step
 from slinky.native.kernel_sets import operand_sizes
-from slinky.native.kernels import argument_types
 from slinky.native.parts import live_steps
 from slinky.native.tiles import Surroundings, TileLines
 from slinky.native.walking import every_step

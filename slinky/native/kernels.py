@@ -36,6 +36,7 @@ from slinky.ir.formulas import (
     Formula,
     Operand,
     Result,
+    argument_types,
 )
 from slinky.ir.formulas import Step as FormulaStep
 from slinky.native.clipping import clip_before, clipped_conversions, without_clips
@@ -154,12 +155,6 @@ _DECLARED = re.compile(
     r" *(?:(?:const )?(?:int64_t|intptr_t|array|char \*) ?(\w+) = |_Alignas\(64\) \w+ (\w+)\[\d+\];$)"
 )
 """A line that makes a variable."""
-
-
-def argument_types(formula: Formula) -> list[tuple[str, np.dtype[Any]]]:
-    """The arguments that the function takes, by name, with their dtypes; one that is used as two stands there twice."""
-    operands = [*(operand for step in formula.steps for operand in step.operands), formula.result]
-    return list(dict.fromkeys((each.name, each.dtype) for each in operands if isinstance(each, Argument)))
 
 
 def steps_apart(formula: Formula) -> set[int]:

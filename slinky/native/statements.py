@@ -24,7 +24,7 @@ import attrs
 import numpy as np
 
 from slinky.ir.combined import formula_of
-from slinky.ir.formulas import Formula
+from slinky.ir.formulas import Formula, argument_types
 from slinky.ir.operations import Copy
 from slinky.ir.reducing import Combined, combined_of
 from slinky.ir.statements import LoweredFunc
@@ -35,7 +35,6 @@ from slinky.native.copying import FURTHEST
 from slinky.native.embedding import c_function_of
 from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, known_within, literal
 from slinky.native.kernel_sets import Kernels, operand_sizes
-from slinky.native.kernels import argument_types
 from slinky.native.names import CNames
 from slinky.native.operators import C_TYPES, constant_text
 from slinky.native.reducing import EXTREMA

@@ -24,13 +24,13 @@ from typing import Any
 
 import attrs
 
-from slinky.ir.formulas import Axis, Formula
+from slinky.ir.formulas import Axis, Formula, argument_types
 from slinky.ir.statements import Call
 from slinky.native import sums
 from slinky.native.array_texts import ArrayText, axes_of, strides_text
 from slinky.native.integers import UnprintableError, Whole, known_within
 from slinky.native.kernel_sets import Kernels, operand_sizes
-from slinky.native.kernels import argument_types, inlined
+from slinky.native.kernels import inlined
 from slinky.native.names import CNames
 from slinky.native.operators import C_TYPES
 from slinky.native.statements import Lines, RangeText

@@ -9,15 +9,17 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.errors import ArgumentError, CheckFailedError, cited
+from slinky.errors import ArgumentError, CheckFailedError, NumberError, cited
+from slinky.ir.formulas import argument_types
 from slinky.ir.given import as_float
 from slinky.ir.identifiers import by_names_as_python_reads
+from slinky.ir.operations import Expression
 from slinky.ir.printer import expression_text
-from slinky.ir.statements import BufferParameter, Check, Program
+from slinky.ir.statements import BufferParameter, Call, Check, Program, walk
 from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.rings import plain, share_ring
 from slinky.runtime.storage import Storage
-from slinky.symbolic.expressions import Expr, metadata, require_integer, scalar
+from slinky.symbolic.expressions import Expr, Scalar, metadata, require_integer, scalar
 from slinky.symbolic.traversal import evaluate, symbols
 
 
@@ -54,6 +56,8 @@ def take_arguments(program: Program, arrays: Sequence[object], scalars: Mapping[
     for statement in program.body:
         if isinstance(statement, Check):
             require(program, statement, values)
+    if any(storages[p.name].array.size for p in program.outputs):
+        require_numbers(program, values)
     for c in program.constants:
         box = tuple((lo, lo + extent - 1) for lo, extent in zip(c.min, c.array.shape, strict=True))
         storages[c.name] = Storage(c.name, box, c.array)
@@ -123,6 +127,56 @@ def _float_values(program: Program, scalars: Mapping[str, object]) -> dict[str, 
             raise ArgumentError(f"scalar {parameter.name} must be a float, got {cited(given)}")
         found[parameter.name] = number
     return found
+
+
+@attrs.frozen
+class Number:
+    """A number that arithmetic takes: the func, the value, and the dtype as which it is taken."""
+
+    func: str
+    value: Expr
+    dtype: np.dtype[Any]
+
+    def is_held(self, given: int) -> bool:
+        """Whether an integer is among the values of the dtype. (Floats have those near it, up to the largest.)"""
+        if self.dtype.kind in "iu":
+            limits = np.iinfo(self.dtype)
+            return int(limits.min) <= given <= int(limits.max)
+        try:
+            with np.errstate(all="ignore"):
+                self.dtype.type(given)
+        except OverflowError:
+            return False
+        return True
+
+
+def numbers_of(program: Program) -> tuple[Number, ...]:
+    """The integers known when the program runs that arithmetic of it takes, each once."""
+    found: dict[Number, None] = {}
+    for statement in walk(program.body):
+        if isinstance(statement, Call) and isinstance(statement.func.operation, Expression):
+            operation = statement.func.operation
+            given = dict(operation.arguments)
+            for name, dtype in argument_types(operation.formula):
+                if isinstance(given[name], Expr):
+                    found[Number(statement.func.name, given[name], dtype)] = None
+    return tuple(found)
+
+
+def require_numbers(program: Program, values: Mapping[Expr, int]) -> None:
+    """Raise `NumberError` for a number of arithmetic that is not among the values of its dtype."""
+    for number in numbers_of(program):
+        if not symbols(number.value) <= values.keys():
+            continue
+        given = evaluate(number.value, values)
+        if not number.is_held(given):
+            what = "scalar " if isinstance(number.value, Scalar) else ""
+            kind = number.dtype
+            range_of = f" ({np.iinfo(kind).min}..{np.iinfo(kind).max})" if kind.kind in "iu" else ""
+            raise NumberError(
+                f"{what}{expression_text(program, number.value)}: expected a value of {kind}{range_of}, as which func "
+                f"{number.func} takes it, got {cited(given)}"
+            )
 
 
 def argument_as_buffer(parameter: BufferParameter, given: object) -> Buffer:

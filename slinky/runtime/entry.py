@@ -17,8 +17,9 @@ import numpy as np
 
 from slinky.ir.statements import Program
 from slinky.runtime.arena import Arenas
-from slinky.runtime.arguments import shares_own_memory
+from slinky.runtime.arguments import numbers_of, shares_own_memory
 from slinky.runtime.buffers import Buffer
+from slinky.symbolic.expressions import Scalar
 
 Enter = Callable[[Sequence[object], dict[str, Any]], Any]
 """Takes arrays and scalars; returns the output, or a tuple of the outputs."""
@@ -90,10 +91,11 @@ def make_entry(
                 f"    if a{i} is a{j} or (not f{i} & f{j} & {_OWNS_DATA} and may_share_memory(a{i}, a{j})):",
                 "        return other(arrays, scalars)",
             ]
+    ranges = _ranges(program)
     for i, (name, kind) in enumerate(kinds):
         lines += [
             f"    s{i} = scalars.get({name!r})",
-            f"    if type(s{i}) is not {kind}:",
+            f"    if type(s{i}) is not {kind}{_outside(f's{i}', ranges.get(name))}:",
             "        return other(arrays, scalars)",
         ]
     lines += [
@@ -122,3 +124,25 @@ def make_entry(
 
 def _targets(names: Sequence[str]) -> str:
     return f"({', '.join(names)},)" if names else "()"
+
+
+def _ranges(program: Program) -> dict[str, tuple[int, int]]:
+    """For each scalar that arithmetic takes as it is, integers that are among the values of each dtype there."""
+    found: dict[str, tuple[int, int]] = {}
+    for number in numbers_of(program):
+        if isinstance(number.value, Scalar):
+            low, high = found.get(number.value.name, (-_LARGEST, _LARGEST))
+            if number.dtype.kind in "iu":
+                limits = np.iinfo(number.dtype)
+                low, high = max(low, int(limits.min)), min(high, int(limits.max))
+            found[number.value.name] = low, high
+    return found
+
+
+_LARGEST = 1 << 64
+"""Integers up to this one make numbers of every dtype of floats, even if they are not finite."""
+
+
+def _outside(name: str, held: tuple[int, int] | None) -> str:
+    """The rest of a condition, for a number that has to be among these."""
+    return "" if held is None else f" or not {held[0]} <= {name} <= {held[1]}"
