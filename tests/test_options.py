@@ -410,6 +410,41 @@ def test_messages_speak_of_what_cannot_be_written(what: str, given: Any) -> None
 
 def test_integers_of_expressions_can_be_written() -> None:
     assert str(x + 10**400) == f"x + {10**400}"
-    for make in (lambda: x * 10**5000, lambda: sl.interval(0, 10**5000), lambda: sl.maximum(x, -(10**5000))):
+    for make in (
+        lambda: x + 10**5000,
+        lambda: x - 10**5000,
+        lambda: x * 10**5000,
+        lambda: sl.interval(0, 10**5000),
+        lambda: sl.maximum(x, -(10**5000)),
+    ):
         with pytest.raises(sl.ExpressionError, match="takes integers of at most 4096 bits, got one of 16610 bits"):
             make()
+
+
+def test_integers_that_expressions_compute_can_be_written() -> None:
+    computed = x
+    for _ in range(13):
+        computed = computed * 10**1200
+    assert str(computed + 1) == f"{hex(10**15600)}*x + 1"
+    assert str(computed - computed * 2) == f"-{hex(10**15600)}*x"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda p, n: sl.tune(p, (4, 4), (4, 4), k=n),
+        lambda p, n: p.estimate((4, 4), (4, 4), k=n),
+        lambda p, n: p.estimate((n, 4), (4, 4), k=1),
+        lambda p, n: p(sl.Buffer(np.zeros((4, 4)), min=(n, 0)), np.zeros((4, 4)), k=1),
+        lambda p, n: p(np.zeros((4, 4)), np.zeros((4, 4)), k=n),
+        lambda p, n: sl.tile(p, "add", {n: 2}),
+        lambda p, n: sl.split_loop(p, ("add", n), 2),
+    ],
+)
+def test_integers_that_cannot_be_written_are_refused_by_errors_of_slinky(use: Any) -> None:
+    k, a, out = sl.scalar("k"), sl.BufferExpr("a", float, 2), sl.BufferExpr("out", float, 2)
+    sl.arithmetic(a[y, x] + k, out[y, x], name="add")
+    p = sl.build_pipeline([a], [out])
+    with pytest.raises(sl.SlinkyError) as caught:
+        use(p, 10**5000)
+    assert len(str(caught.value)) <= 2000

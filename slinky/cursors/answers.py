@@ -128,7 +128,7 @@ def dim_position(dims: tuple[str, ...], dim: object, what: str) -> int:
             return dims.index(dim)
     elif is_integer(dim) and -len(dims) <= (position := operator.index(cast(Any, dim))) < len(dims):
         return position % len(dims)
-    raise InvalidCursorError(f"{what} has no dimension {dim!r}; its dimensions are {', '.join(dims) or 'none'}")
+    raise InvalidCursorError(f"{what} has no dimension {cited(dim)}; its dimensions are {', '.join(dims) or 'none'}")
 
 
 def integer(value: object, what: str) -> int:

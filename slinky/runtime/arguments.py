@@ -272,7 +272,9 @@ def require(program: Program, check: Check, values: Mapping[Expr, int]) -> None:
     if evaluate(check.condition, values):
         return
     given = ", ".join(
-        f"{expression_text(program, s)} = {values[s]}" for s in sorted(symbols(check.condition), key=str) if s in values
+        f"{expression_text(program, s)} = {cited(values[s])}"
+        for s in sorted(symbols(check.condition), key=str)
+        if s in values
     )
     condition = expression_text(program, check.condition)
     raise CheckFailedError(f"pipeline {program.name} requires {condition}, got {given} ({check.message})")

@@ -60,7 +60,7 @@ def _array(parameter: BufferParameter, shape: tuple[int, ...]) -> Array:
     try:
         return untouched(shape, parameter.dtype)
     except (OSError, OverflowError, ValueError, MemoryError) as error:
-        raise ArgumentError(f"argument {parameter.name}: there is no array of shape {shape!r}: {error}") from error
+        raise ArgumentError(f"argument {parameter.name}: there is no array of shape {cited(shape)}: {error}") from error
 
 
 def untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

@@ -32,6 +32,7 @@ from slinky.sched.automatic import require_options
 from slinky.sched.candidates import Maker, candidates
 from slinky.sched.explaining import Candidate, explain, explained, seconds_text
 from slinky.sched.machines import Machine, this_machine
+from slinky.symbolic.expressions import is_integer
 
 _BEHIND = 1.5
 """How much slower than the best one a candidate may be and stay."""
@@ -315,12 +316,14 @@ def _key(maker: Maker, workers: int) -> str:
     named = sorted(maker.scalars.items())
     sizes = [_size(value) for value in (*maker.arrays, *(value for _, value in named))]
     words = (str(maker.pipeline), sizes, [name for name, _ in named], attrs.astuple(maker.machine))
-    return hashlib.sha256(repr((*words, workers, maker.max_bytes)).encode()).hexdigest()
+    return hashlib.sha256(cited((*words, workers, maker.max_bytes)).encode()).hexdigest()
 
 
 def _size(given: object) -> object:
     """What matters of an argument: a number itself, of an array how long it is and where it begins."""
-    if isinstance(given, int | float | tuple):
+    if is_integer(given):
+        return int(given)
+    if isinstance(given, float | tuple):
         return given
     lo = given.min if isinstance(given, sl.Buffer) else None
     return getattr(given, "shape", None), lo

@@ -32,7 +32,9 @@ from slinky.symbolic.arithmetic import (
 )
 from slinky.symbolic.conditions import all_of, any_of, equal, is_zero, negate, nonnegative, unequal
 from slinky.symbolic.nodes import (
+    BEYOND,
     FALSE,
+    MOST_BITS,
     TRUE,
     And,
     Condition,
@@ -133,15 +135,20 @@ def is_power_of_two(value: object) -> bool:
 
 
 def require_integer(value: object, where: str) -> int:
-    """An integer as a Python int.
+    """An integer as a Python int, of a size that expressions take.
 
     Raises `ExpressionError` naming `where` for anything else.
     """
     if isinstance(value, bool):
         raise ExpressionError(f"{where} must be an integer, got {cited(value)}")
     try:
-        return operator.index(cast(Any, value))
+        found = operator.index(cast(Any, value))
     except TypeError:
         raise ExpressionError(
             f"{where} must be an integer, got {cited(value)} of type {type(value).__name__}"
         ) from None
+    if not -BEYOND < found < BEYOND:
+        raise ExpressionError(
+            f"{where} must have at most {MOST_BITS} bits, got an integer of {found.bit_length()} bits"
+        )
+    return found

@@ -134,7 +134,7 @@ class Expr(Node):
     __array_ufunc__: ClassVar[None] = None  # a NumPy integer on the left leaves the operation to us
 
     def __add__(self, other: ExprLike) -> Expr:
-        if type(other) is int:
+        if type(other) is int and -BEYOND < other < BEYOND:
             return plus(self, other)
         b = operand(other, "{} + {}", self, other)
         return NotImplemented if b is None else add(self, b)
@@ -144,7 +144,7 @@ class Expr(Node):
         return NotImplemented if b is None else add(self, b)
 
     def __sub__(self, other: ExprLike) -> Expr:
-        if type(other) is int:
+        if type(other) is int and -BEYOND < other < BEYOND:
             return plus(self, -other)
         b = operand(other, "{} - {}", self, other)
         return NotImplemented if b is None else add(self, b, -1)
@@ -443,7 +443,7 @@ def operand(value: object, formula: str, *parts: object) -> Expr | None:
     if isinstance(value, Expr):
         return value
     if type(value) is int:
-        return constant(value) if -_BEYOND < value < _BEYOND else _no_size(value)
+        return constant(value) if -BEYOND < value < BEYOND else _no_size(value)
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         raise _no_integer(value, formula.format(*parts))
     try:
@@ -454,14 +454,14 @@ def operand(value: object, formula: str, *parts: object) -> Expr | None:
         return None
 
 
-_MOST_BITS = 1 << 12
-_BEYOND = 1 << _MOST_BITS
+MOST_BITS = 1 << 12
+BEYOND = 1 << MOST_BITS
 """Integers of so many bits make expressions that can be written: Python writes no more than 4,300 digits."""
 
 
 def _no_size(value: int) -> NoReturn:
     raise ExpressionError(
-        f"an expression takes integers of at most {_MOST_BITS} bits, got one of {value.bit_length()} bits"
+        f"an expression takes integers of at most {MOST_BITS} bits, got one of {value.bit_length()} bits"
     )
 
 

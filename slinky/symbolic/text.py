@@ -39,7 +39,7 @@ from slinky.symbolic.expressions import (
     multiply,
     product,
 )
-from slinky.symbolic.nodes import intern
+from slinky.symbolic.nodes import BEYOND, intern
 from slinky.symbolic.order import weight
 from slinky.symbolic.traversal import symbols
 
@@ -140,7 +140,7 @@ def _pieces(node: Node, dialect: Dialect) -> Pieces:
     """How tightly the text of a node binds, and what it is made of."""
     match node:
         case Constant(value=value):
-            return ATOM if value >= 0 else SUM, [str(value)]
+            return ATOM if value >= 0 else SUM, [number_text(value)]
         case Truth() | Variable() | Metadata():
             return ATOM, [dialect.simple(node)]
         case Product(factors=factors):
@@ -195,6 +195,12 @@ def pieces_between(separator: str, nodes: Iterable[Node], strength: int) -> list
     return pieces[1:]
 
 
+def number_text(value: int) -> str:
+    """An integer in digits, of which Python writes no more than so many; with more, which only computing makes, in
+    hexadecimal ones."""
+    return str(value) if -BEYOND < value < BEYOND else hex(value)
+
+
 def _sum(node: Sum, times: str) -> Pieces:
     found = remainder(node)
     if found is not None:
@@ -207,10 +213,10 @@ def _sum(node: Sum, times: str) -> Pieces:
         sign = "-" if c < 0 else "+"
         pieces.append(f" {sign} " if pieces else sign.strip("+"))
         if abs(c) != 1:
-            pieces.append(f"{abs(c)}{times}")
+            pieces.append(f"{number_text(abs(c))}{times}")
         pieces.append((atom, QUOTIENT if c == 1 else PRODUCT))
     if node.constant:
-        pieces.append(f" {'+' if node.constant > 0 else '-'} {abs(node.constant)}")
+        pieces.append(f" {'+' if node.constant > 0 else '-'} {number_text(abs(node.constant))}")
     single = len(terms) == 1 and terms[0][1] > 0 and not node.constant
     return PRODUCT if single else SUM, pieces
 
