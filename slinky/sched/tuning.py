@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import tempfile
 import time
 import warnings
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 import attrs
 import numpy as np
@@ -321,8 +322,8 @@ def _key(maker: Maker, workers: int) -> str:
 
 def _size(given: object) -> object:
     """What matters of an argument: a number itself, of an array how long it is and where it begins."""
-    if is_integer(given):
-        return int(given)
+    if isinstance(given, SupportsIndex) and is_integer(given):
+        return operator.index(given)
     if isinstance(given, float | tuple):
         return given
     lo = given.min if isinstance(given, sl.Buffer) else None
