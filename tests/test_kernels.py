@@ -584,3 +584,52 @@ def test_empty_arrays_are_not_computed() -> None:
     assert counted(np.zeros((0, 3))).shape == (0, 3)
     assert counted(np.zeros((3, 0))).dtype == np.float32
     assert not calls
+
+
+def in_themselves() -> list[Any]:
+    """A list, a dictionary and a tuple that have themselves among what is in them."""
+    numbers: list[Any] = [1.5, {}]
+    named: dict[Any, Any] = {"numbers": numbers}
+    numbers[1]["named"] = named
+    return [numbers, named, (numbers,)]
+
+
+@pytest.mark.parametrize("option", in_themselves(), ids=["list", "dictionary", "tuple"])
+def test_lazy_arrays_beside_what_is_in_itself(option: Any) -> None:
+    seen = []
+
+    @sl.stencil(halo=(1,))
+    def summed(a: Any, options: Any = None) -> Any:
+        seen.append(options)
+        return a[:-2] + a[2:]
+
+    a = np.arange(10.0)
+    for result in (summed(sl.lazy(a), option), summed(sl.lazy(a), options=option)):
+        np.testing.assert_array_equal(np.asarray(result), a[:-2] + a[2:])
+    assert {repr(each) for each in seen} == {repr(option)}
+
+
+def test_lists_are_to_kernels_of_lazy_arrays_what_they_were_then() -> None:
+    @sl.elementwise
+    def times(a: Any, factors: Any) -> Any:
+        return a * factors[0]
+
+    factors = [2.0]
+    lazy = times(sl.lazy(np.arange(3.0)), factors)
+    factors[0] = 5.0
+    np.testing.assert_array_equal(np.asarray(lazy), [0.0, 2.0, 4.0])
+
+
+def test_one_list_given_twice_beside_lazy_arrays() -> None:
+    a = np.arange(4.0)
+    lazy = sl.lazy(a)
+    both = [lazy, lazy + 1]
+    np.testing.assert_array_equal(np.asarray(np.block([both, both])), np.block([[a, a + 1], [a, a + 1]]))
+
+
+def test_lazy_arrays_beside_thousands_of_lists_in_each_other() -> None:
+    deep: list[Any] = []
+    for _ in range(20_000):
+        deep = [deep]
+    with pytest.raises(sl.TracingError, match="arguments stand in too many lists in each other, at"):
+        np.roll(sl.lazy(np.arange(3.0)), deep)

@@ -17,7 +17,7 @@ import numpy as np
 
 from slinky.frontend.arrays import LazyArray, is_traceable, made, placed, whole_result
 from slinky.frontend.given import lazy_arrays, trace_of
-from slinky.frontend.nodes import Array, has_elements, whole_view
+from slinky.frontend.nodes import Array, copied, has_elements, inside, whole_view
 from slinky.frontend.operations import Opaque
 from slinky.frontend.reals import known_reals
 from slinky.frontend.sizes import Size, known
@@ -103,15 +103,17 @@ class _Place:
 
 def _as_they_are_now(value: Any, trace: Trace) -> Any:
     """Arguments for later, whatever is written to the arrays and lists among them until then."""
-    if type(value) is LazyArray:
-        return _Place(value.is_scalar)
-    if type(value) is Size:
-        return known(value)
-    if type(value) in (tuple, list):
-        return type(value)(_as_they_are_now(each, trace) for each in value)
-    if isinstance(value, dict):
-        return {key: _as_they_are_now(each, trace) for key, each in value.items()}
-    return trace.as_it_is_now(value) if _is_real(value) else value
+
+    def kept(value: Any) -> Any:
+        if type(value) is LazyArray:
+            return _Place(value.is_scalar)
+        if type(value) is Size:
+            return known(value)
+        if isinstance(value, dict):
+            return copied(dict(value), kept)
+        return trace.as_it_is_now(value) if _is_real(value) else value
+
+    return copied(value, kept)
 
 
 def _is_real(value: Any) -> bool:
@@ -120,11 +122,7 @@ def _is_real(value: Any) -> bool:
 
 def _real_arrays(given: Any) -> list[Array]:
     """The arrays among arguments that are no lazy ones, also in lists, tuples and dictionaries."""
-    if isinstance(given, dict):
-        given = list(given.values())
-    if isinstance(given, (tuple, list)):
-        return [array for each in given for array in _real_arrays(each)]
-    return [given] if _is_real(given) else []
+    return [each for each in inside(given) if _is_real(each)]
 
 
 class _Filled:
@@ -159,13 +157,9 @@ def filled_in(function: Callable[..., Any], given: Any, keywords: dict[str, Any]
             return array[()] if value.is_scalar else array
         if type(value) is Size:
             return known(value)
-        if type(value) in (tuple, list):
-            return type(value)(map(real, value))
-        if isinstance(value, dict):
-            return {key: real(each) for key, each in value.items()}
-        return value
+        return copied(dict(value), real) if isinstance(value, dict) else value
 
-    arguments, named = real(tuple(given)), real(dict(keywords))
+    arguments, named = copied(tuple(given), real), copied(dict(keywords), real)
     return function(*arguments, **named)
 
 

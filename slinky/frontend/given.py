@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value
+from slinky.frontend.nodes import inside
 from slinky.frontend.tables import NotUnderstoodError
 from slinky.frontend.tracing import FREE, Trace
 
@@ -26,11 +27,7 @@ def lazy_arrays(given: Any) -> list[LazyArray]:
     """The lazy arrays among arguments, also in lists, tuples and dictionaries."""
     if type(given) is LazyArray:
         return [given]
-    if isinstance(given, (tuple, list)):
-        return [array for each in given for array in lazy_arrays(each)]
-    if isinstance(given, dict):
-        return [array for each in given.values() for array in lazy_arrays(each)]
-    return []
+    return [each for each in inside(given) if type(each) is LazyArray]
 
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -275,6 +275,59 @@ def numbers(shape: Shape) -> tuple[int, ...]:
 def text_of(dtype: np.dtype[Any]) -> str:
     """A dtype, with the names of its fields, which somebody may change."""
     return dtype.str if dtype.names is None else repr(dtype)
+
+
+def inside(tree: Any) -> Iterator[Any]:
+    """What stands in tuples, lists and dictionaries, in order, as often as it does; of those that are in themselves,
+    the inner ones are passed over."""
+    if not isinstance(tree, (tuple, list, dict)):
+        yield tree
+        return
+    around, stack = {id(tree)}, [(tree, iter(_entries(tree)))]
+    while stack:
+        for each in stack[-1][1]:
+            if not isinstance(each, (tuple, list, dict)):
+                yield each
+            elif id(each) not in around:
+                around.add(id(each))
+                stack.append((each, iter(_entries(each))))
+                break
+        else:
+            around.remove(id(stack.pop()[0]))
+
+
+def _entries(tree: Any) -> Iterable[Any]:
+    return tree.values() if isinstance(tree, dict) else tree
+
+
+def copied(
+    tree: Any,
+    leaf: Callable[[Any], Any],
+    key_of: Callable[[Any], Any] = lambda key: key,
+    around: dict[int, Any] | None = None,
+) -> Any:
+    """Tuples, lists and dictionaries anew, as often as they stand there, with each `leaf` and each key replaced.
+
+    Those that are in themselves are so anew: `around` has what is made of the lists and dictionaries around, by the
+    identities of these.
+    """
+    around = {} if around is None else around
+    if type(tree) is tuple:
+        return tuple([copied(each, leaf, key_of, around) for each in tree])
+    if type(tree) not in (list, dict):
+        return leaf(tree)
+    if id(tree) in around:
+        return around[id(tree)]
+    found: Any = type(tree)()
+    around[id(tree)] = found
+    if type(tree) is dict:
+        for key, each in tree.items():
+            found[key_of(key)] = copied(each, leaf, key_of, around)
+    else:
+        for each in tree:
+            found.append(copied(each, leaf, key_of, around))
+    del around[id(tree)]
+    return found
 
 
 def exactly(value: object) -> Hashable:

@@ -23,7 +23,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.frontend.nodes import exactly
+from slinky.errors import TracingError
+from slinky.frontend.nodes import copied, exactly, inside
 from slinky.frontend.places import does, place
 from slinky.frontend.sizes import Size
 
@@ -437,21 +438,23 @@ _OF_MEMORY = frozenset(["__array_interface__", "__array_struct__"])
 
 
 def known_reals(tree: Any) -> Any:
-    """Arguments with the values of reals, for which the trace is good, in their place."""
-    if type(tree) is Real:
-        return tree._known()
-    if type(tree) in (tuple, list):
-        return type(tree)(map(known_reals, tree))
-    if type(tree) is dict:
-        return {known_reals(key): known_reals(each) for key, each in tree.items()}
-    return tree
+    """Arguments with the values of reals, for which the trace is good, in their place.
+
+    Raises `TracingError` where they stand in more lists in each other than can be gone through.
+    """
+    try:
+        return copied(tree, _known_real, known_reals)
+    except RecursionError:
+        raise TracingError(f"arguments stand in too many lists in each other, at {place()}") from None
+
+
+def _known_real(value: Any) -> Any:
+    return value._known() if type(value) is Real else value
 
 
 def has_reals(tree: Any) -> bool:
     """Whether a float that stands for one is among arguments."""
-    if isinstance(tree, (tuple, list)):
-        return any(map(has_reals, tree))
-    return any(map(has_reals, tree.values())) if isinstance(tree, dict) else type(tree) is Real
+    return any(type(each) is Real for each in inside(tree))
 
 
 def now(value: Any) -> Any:
@@ -460,11 +463,7 @@ def now(value: Any) -> Any:
 
 
 def _has_lazy(tree: Any) -> bool:
-    if isinstance(tree, (tuple, list)):
-        return any(map(_has_lazy, tree))
-    if isinstance(tree, dict):
-        return any(map(_has_lazy, tree.values()))
-    return getattr(type(tree), "__slinky_lazy__", False)
+    return any(getattr(type(each), "__slinky_lazy__", False) for each in inside(tree))
 
 
 # ----------------------------------------------------------------------------------------------------------------
