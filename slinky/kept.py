@@ -13,19 +13,19 @@ from typing import cast
 def cache_folder(given: str | None) -> Path:
     """The user's folder for what can be made again; `given` is what the environment says in `SLINKY_CACHE`."""
     if given:
-        return Path(given)
+        return Path(os.path.expanduser(given))
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "slinky"
-    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "slinky"
+    return Path(os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")) / "slinky"
 
 
 def as_path(given: object) -> Path:
-    """The file or folder that a user gave the name of.
+    """The file or folder that a user gave the name of; `~` is the home of the user, as in shells.
 
     Raises `TypeError` for what is no name, and for a text that no file can have as its name.
     """
     try:
-        path = Path(cast("str | os.PathLike[str]", given))
+        path = Path(os.path.expanduser(Path(cast("str | os.PathLike[str]", given))))
         if b"\0" not in os.fsencode(path):
             return path
     except (TypeError, ValueError) as error:

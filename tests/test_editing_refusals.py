@@ -6,6 +6,7 @@ Each is a typed error, at once or when the edit is finished, and the pipeline st
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import attrs
 import numpy as np
@@ -361,3 +362,12 @@ def test_what_an_if_writes_is_there_where_both_sides_write_it() -> None:
     edit.delete(q.find("make #1"))
     with pytest.raises(sl.SchedulingError, match=r"f (finds|does not find) all of t\["):
         edit.finish()
+
+
+@pytest.mark.parametrize("name", [3, None, "", "  ", "two\nlines", b"edit", ["edit"], np.str_])
+def test_an_edit_is_called_by_a_name(name: Any) -> None:
+    edit = sl.edit(chain())
+    edit.rename_buffer("alloc t", "between")
+    with pytest.raises(sl.OperationError, match=r"finish\(\) expects a name for the edit, in one line, got"):
+        edit.finish(name)
+    assert edit.finish("renaming").find("alloc between")

@@ -475,3 +475,13 @@ def test_conditions_as_arguments() -> None:
         'require(p, ((sl.scalar("n") <= sl.scalar("m")) & sl.equal(sl.scalar("n"), 2 * sl.scalar("m"))) | '
         '(sl.scalar("n") <= sl.scalar("m") * (sl.scalar("n") // sl.scalar("m")) + 3), sl.equal(0, 0))'
     )
+
+
+@pytest.mark.parametrize("steps", [3, None, "ab", [3], {"p": 1}, np.zeros(()), [None]])
+def test_a_history_is_made_of_steps(steps: Any) -> None:
+    with pytest.raises(sl.OperationError, match="a history is made of steps, as other histories have them, got"):
+        sl.History("p", steps)
+    with pytest.raises(sl.OperationError, match="a history has the name of a pipeline, got 3"):
+        sl.History(3, [])  # type: ignore[arg-type]
+    history = edited(stencil()).history()
+    assert list(sl.History("p", iter(history))) == list(history)

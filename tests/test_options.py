@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,8 @@ import pytest
 
 import examples
 import slinky as sl
+from slinky.kept import cache_folder
+from slinky.sched.machines import kept_path
 
 y, x = sl.variables("y x")
 
@@ -448,3 +453,33 @@ def test_integers_that_cannot_be_written_are_refused_by_errors_of_slinky(use: An
     with pytest.raises(sl.SlinkyError) as caught:
         use(p, 10**5000)
     assert len(str(caught.value)) <= 2000
+
+
+def test_a_path_may_begin_at_the_home_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(home))
+    a, out = sl.BufferExpr("a", float, 1), sl.BufferExpr("out", float, 1)
+    sl.arithmetic(a[x] + 1, out[x], name="more")
+    p = sl.build_pipeline([a], [out])
+    p.trace(np.zeros(3), np.zeros(3), path="~/trace.json")
+    sl.tune(p, np.zeros(3), np.zeros(3), budget_s=0, cache="~/tuned.json")
+    traced = sl.jit(smallest=0)(more)
+    traced(np.zeros(1000))
+    traced.export("~/exported")
+    sl.jit(smallest=0)(more).load(Path("~/exported"))
+    monkeypatch.setenv("SLINKY_CACHE", "~/kept")
+    assert kept_path(os.environ["SLINKY_CACHE"], "anything").parent == home / "kept"
+    assert cache_folder("~") == home
+    monkeypatch.setenv("XDG_CACHE_HOME", "~/cached")
+    if sys.platform != "win32":
+        assert cache_folder(None) == home / "cached" / "slinky"
+    assert {path.name for path in home.iterdir()} >= {"trace.json", "tuned.json", "exported"}
+    assert not list(elsewhere.iterdir())
+
+
+def more(a: Any) -> Any:
+    return a * 2 + 1

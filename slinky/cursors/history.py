@@ -18,6 +18,8 @@ import attrs
 from slinky.cursors.lineages import Applied, Lineage
 from slinky.cursors.versions import Version
 from slinky.cursors.writing import Code, Unwritable, is_named, quoted, written
+from slinky.errors import OperationError, cited
+from slinky.ir.given import is_listed
 from slinky.ir.statements import Program
 
 
@@ -73,8 +75,13 @@ class History:
     """
 
     def __init__(self, name: str, steps: Iterable[Step]) -> None:
+        if not isinstance(name, str):
+            raise OperationError(f"a history has the name of a pipeline, got {cited(name)}")
+        given = tuple(steps) if is_listed(steps) else (steps,)
+        if not all(isinstance(step, Step) for step in given):
+            raise OperationError(f"a history is made of steps, as other histories have them, got {cited(steps)}")
         self._name = name
-        self._steps = tuple(steps)
+        self._steps = given
 
     def __len__(self) -> int:
         return len(self._steps)

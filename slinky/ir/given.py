@@ -21,6 +21,11 @@ def is_flag(given: object) -> TypeGuard[bool | np.bool_]:
     return isinstance(given, (bool, np.bool_))
 
 
+def is_line(given: object) -> TypeGuard[str]:
+    """Whether what a user gave is a text that stands in one line, and is not empty."""
+    return isinstance(given, str) and bool(given.strip()) and given.isprintable()
+
+
 def is_iterable(given: object) -> TypeGuard[Iterable[Any]]:
     """Whether what a user gave has elements. (An array without axes is `Iterable`, and raises an error for them.)"""
     return isinstance(given, Iterable) and np.iterable(given)

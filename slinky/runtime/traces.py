@@ -7,7 +7,6 @@ import os
 import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 from slinky.errors import ArgumentError, cited
@@ -82,7 +81,7 @@ class Tracer:
             ),
         ]
         events = sorted(self._events, key=lambda event: float(event["ts"]))
-        Path(path).write_text(json.dumps({"traceEvents": names + events, "displayTimeUnit": "ns"}), encoding="utf-8")
+        as_path(path).write_text(json.dumps({"traceEvents": names + events, "displayTimeUnit": "ns"}), encoding="utf-8")
 
 
 def require_writable(path: str | os.PathLike[str]) -> None:

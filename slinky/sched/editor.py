@@ -32,6 +32,7 @@ from slinky.cursors.cursors import (
 from slinky.cursors.editing import Edit, Gap
 from slinky.errors import InvalidCursorError, OperationError, ProgramError, cited
 from slinky.ir.copies import expressions_of
+from slinky.ir.given import is_line
 from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement, walk
 from slinky.ir.substitution import substitute_statement
 from slinky.ir.validation import validated
@@ -199,6 +200,8 @@ class Editor:
         Raises `SchedulingError` for what is not shown to be as it must be; the edits are still there then, and can be
         mended. Otherwise, the editor goes on from the new pipeline.
         """
+        if not is_line(operation):
+            raise OperationError(f"finish() expects a name for the edit, in one line, got {cited(operation)}")
         finished, self._edit = self._edit, self._edit.copy()
         self._put_checks(finished)
         self._pipeline = settle(finished, operation)
