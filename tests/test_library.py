@@ -529,6 +529,14 @@ def test_sizes_of_tiles_are_by_dimension(sizes: Any) -> None:
         sl.tile(stencils(2), "s2", sizes)
 
 
+@pytest.mark.parametrize("sizes", [{"y": 4, 0: 8}, {0: 4, "x": 2, -2: 8}, {True: 1, "x": 2}])
+@pytest.mark.parametrize("tiles", [sl.tile, sl.parallel_tiles])
+def test_sizes_of_tiles_are_by_different_dimensions(tiles: Any, sizes: Any) -> None:
+    """A dimension has a name and an index: it went in pieces of pieces."""
+    with pytest.raises(sl.SlinkyError, match=r"tile: (sizes says twice how long a tile is along [yx], got|.*True)"):
+        tiles(stencils(2), "s2", sizes)
+
+
 def test_an_array_is_no_number_of_places() -> None:
     loop = sl.split_loop(stencils(2), "s2.y", 3).find("for y")
     with pytest.raises(sl.OperationError, match="must be an integer, got array"):

@@ -28,6 +28,10 @@ def tile(p: sl.Pipeline, call: sl.CallCursor | str, sizes: Mapping[str, Any]) ->
     assert isinstance(call, sl.CallCursor)
     if not _is_mapping(sizes) or not sizes:
         raise sl.OperationError(f"sizes says how long a tile is by dimension, such as {{'y': 32}}, got {cited(sizes)}")
+    names = [call.dim(dim).name() for dim in sizes]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise sl.OperationError(f"sizes says twice how long a tile is along {twice}, got {cited(sizes)}")
     loops: list[sl.Cursor] = []
     for dim, size in sizes.items():
         p, split = sl.split_loop(p, p.forward(call).dim(dim), size, rc=True)
