@@ -540,3 +540,35 @@ def test_calls_with_lists_of_arguments_go_the_short_way_too(monkeypatch: pytest.
     for given in (((x, y), (1, 0)), ((x[2:], y[2:]),), ({"b": x, "a": y},), ((x, y), (0, 1), {"a": 7, "b": 8})):
         np.testing.assert_array_equal(traced(*given)[0], mixed(*given)[0], strict=True)
     assert len(long_way) == 4
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.clip(a * 2, None, None),
+        lambda a: (a * 2).clip() + 1,
+        lambda a: np.take(a * 2, 100),
+        lambda a: np.take(a, [[1, 2], [300, -1]]),
+        lambda a: a.T.take([7, 100]),
+        lambda a: np.take(a, [5000, -3], mode="wrap"),
+        lambda a: np.take(a, [5000, -3], mode="clip"),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"native": True}])
+def test_ends_that_are_not_there_and_tables_of_several_axes(function: Any, options: Any) -> None:
+    """They are understood: with `strict` they were refused."""
+    traced = sl.jit(strict=True, smallest=0, **options)(function)
+    for shape in ((20, 30), (7, 5, 40)):
+        a = np.arange(np.prod(shape)).reshape(shape).astype(np.float32)
+        for _ in range(2):
+            assert_same(traced(a), function(a))
+
+
+@pytest.mark.parametrize("function", [lambda a: np.clip(a, None, None), lambda a: np.take(a, 100)])
+@pytest.mark.parametrize("options", [{}, {"strict": True}])
+def test_ends_and_tables_that_numpy_refuses(function: Any, options: Any) -> None:
+    a = np.ones((3, 4), bool)
+    with pytest.raises((TypeError, IndexError)) as refused:
+        function(a)
+    with pytest.raises(refused.type, match=re.escape(str(refused.value))):
+        sl.jit(smallest=0, **options)(function)(a)

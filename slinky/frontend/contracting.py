@@ -343,9 +343,10 @@ def take(a: Value, indices: Value, axis: Any = None, *, mode: str = "raise") -> 
     """Elements along an axis that integers choose."""
     trace = trace_of((a, indices))
     table, chosen = lifted(a, trace), lifted(indices, trace)
+    if len(table._shape) == 0 or chosen.dtype.kind not in "iu" or not isinstance(mode, str):
+        raise NotUnderstoodError("what is no table, or no integers")
+    table = table.ravel() if axis is None else table
     rank, count = len(table._shape), len(chosen._shape)
-    if (axis is None and rank != 1) or rank == 0 or chosen.dtype.kind not in "iu" or not isinstance(mode, str):
-        raise NotUnderstoodError("all axes as one")
     d = axis_of(0 if axis is None else axis, rank)
     if mode != "raise" and not table._shape[d] > 0:
         raise NotUnderstoodError("no elements")
