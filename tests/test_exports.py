@@ -14,7 +14,7 @@ import pytest
 from c_programs import needs_compiler
 
 import slinky as sl
-from slinky.frontend import choosing
+from slinky.frontend import choosing, exporting
 from slinky.frontend.tracing import Plans
 from slinky.native import compiling
 
@@ -321,3 +321,49 @@ def test_functions_that_are_called_as_they_are(tmp_path: Path) -> None:
     again.load(tmp_path / "export")
     np.testing.assert_array_equal(again(values), curve(values))
     assert [list(t.scheduled.values()) for t in again._traces] == [[None]]
+
+
+@needs_compiler
+@pytest.mark.parametrize("native", [True, False])
+def test_what_was_loaded_is_exported_again(tmp_path: Path, native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It needs no compiler, as long as nothing else is to be compiled."""
+    function = jit(native=native)
+    function(VALUES)
+    told = function.export(tmp_path / "first")
+    again = jit(native=native)
+    again.load(tmp_path / "first")
+    with monkeypatch.context() as patch:
+        patch.setenv("CC", "/nonexistent")
+        assert again.export(tmp_path / "second") == told
+        again(VALUES)
+        assert again.export(tmp_path / "first") == told  # to where it was loaded from
+    further = np.ones((30, 40))
+    np.testing.assert_array_equal(again(further), curve(further))
+    assert [words[:13] for words in again.export(tmp_path / "third")] == ["a: float64[30", "a: float64[10"]
+    for name, count in (("first", 1), ("second", 1), ("third", 2)):
+        last = jit(native=native)
+        last.load(tmp_path / name)
+        np.testing.assert_array_equal(last(VALUES), curve(VALUES))
+        assert len(json.loads(page(tmp_path / name).read_text(encoding="utf-8"))["entries"]) == count
+        assert [each.asked for each in last._traces] == [{}]
+        assert {getattr(plan, "runs_c", False) for t in last._traces for plan in t.scheduled.values()} == {native}
+
+
+@needs_compiler
+def test_what_another_compiler_made_is_left_out_of_an_export(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    function = jit()
+    function.load(exported)
+    function(np.ones((30, 40)))
+    with monkeypatch.context() as patch:
+        patch.setattr(exporting, "_is_same", lambda *_: False)
+        assert [words[:13] for words in function.export(exported)] == ["a: float64[30"]
+
+
+@needs_compiler
+def test_what_has_changed_since_it_was_loaded_is_not_exported_again(exported: Path, tmp_path: Path) -> None:
+    function = jit()
+    function.load(exported)
+    next(exported.glob("*.so")).write_bytes(b"")
+    with pytest.raises(sl.ExportError, match="is not what was exported"):
+        function.export(tmp_path / "again")
+    assert not list((tmp_path / "again").glob("*.contents.json"))

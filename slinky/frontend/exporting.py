@@ -18,7 +18,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -99,14 +99,20 @@ def settings_of(function: Callable[..., Any], backend: str, options: Mapping[str
 _CALL_BEFORE = "call it before, with arrays for which its trace is kept (explain(...) says what stands against that)"
 
 
-def export(directory: str | os.PathLike[str], settings: Settings, asked: Iterable[Asked]) -> tuple[str, ...]:
-    """Write what a function was asked for; the arguments for which there is something, in words.
+def export(
+    directory: str | os.PathLike[str], settings: Settings, asked: Sequence[Asked], loaded: Loaded | None
+) -> tuple[str, ...]:
+    """Write what a function was asked for, and what was loaded of it, if the same compiler makes both; the arguments
+    for which there is something, in words.
 
     Raises `ExportError` where there is nothing to write or no place for it, `CompilationError` where C is wanted and
     there is no compiler, or it fails.
     """
-    writing = _Writing(_made(_folder(directory)), settings)
+    made_by = loaded.made_by if loaded is not None and not asked else _noting_compiler(settings)
+    writing = _Writing(_made(_folder(directory)), settings, made_by)
     left = [f"{each.words}: {why}" for each in asked if (why := writing.add(each)) is not None]
+    if loaded is not None and _is_same(loaded.made_by, made_by):
+        writing.take(loaded)
     if not writing.entries:
         raise ExportError(f"there is nothing to export of {settings.name}: " + ("; ".join(left) or _CALL_BEFORE))
     writing.finish()
@@ -137,12 +143,12 @@ def _made(folder: Path) -> Path:
 class _Writing:
     """An export that is written."""
 
-    def __init__(self, folder: Path, settings: Settings) -> None:
+    def __init__(self, folder: Path, settings: Settings, made_by: Any) -> None:
         self.entries: list[dict[str, Any]] = []
         self._folder = folder
         self._settings = settings
         self._files: dict[str, str] = {}
-        self._compiler = _noting_compiler(settings)
+        self._compiler = made_by
 
     def add(self, asked: Asked) -> str | None:
         """Write what belongs to an entry; why there is none, if it cannot be written."""
@@ -158,6 +164,16 @@ class _Writing:
         entry = {"for": asked.words, "program": _digest(text), "sizes": asked.sizes, "schedule": scheduled}
         self.entries.append(entry)
         return None
+
+    def take(self, loaded: Loaded) -> None:
+        """Write what was loaded, but for what has an entry."""
+        known = {(entry["program"], entry["sizes"]) for entry in self.entries}
+        further = [entry for entry in loaded.entries if (entry["program"], entry["sizes"]) not in known]
+        schedules = {entry["schedule"] for entry in further}
+        for name, data in loaded.files():
+            if name in schedules or not name.endswith(".json"):
+                self._put(name, data)
+        self.entries += further
 
     def _compile(self, program: Program) -> None:
         if self._compiler is None:
@@ -202,6 +218,14 @@ def _noting_compiler(settings: Settings) -> Any:
         raise CompilationError("there is no C compiler to export with; sl.jit(native=False) exports schedules alone")
     found = found.fast() if settings.backend == "native-fast" else found
     return compiling.Noting(found.command, found.version, found.flags)
+
+
+def _is_same(compiler: Any, other: Any) -> bool:
+    """Whether two compilers make the same libraries; also where none are wanted."""
+    if compiler is None or other is None:
+        return compiler is other
+    pair = [(each.command, each.version, each.flags) for each in (compiler, other)]
+    return pair[0] == pair[1]
 
 
 def _native_plan(backend: str, program: Program, made_by: Any) -> Any:
@@ -249,12 +273,15 @@ class Loaded:
         self._settings = settings
         contents = self._contents()
         self._texts = self._checked_files(_of_type(contents, "files", dict))
-        self._made_by = self._compiler(contents)
+        self._digests: dict[str, Any] = contents["files"]
+        self.made_by = self._compiler(contents)
+        self.entries: list[dict[str, Any]] = _of_type(contents, "entries", list)
         self._entries: dict[tuple[str, str], str | None] = {}
-        for entry in _of_type(contents, "entries", list):
+        for entry in self.entries:
             name = entry["schedule"] if isinstance(entry, dict) and "schedule" in entry else ""
             if name is not None and not (isinstance(name, str) and name in self._texts):
                 raise ExportError(f"{self._page} is damaged: it names a schedule that is not there")
+            _of_type(entry, "for", str)
             self._entries[_of_type(entry, "program", str), _of_type(entry, "sizes", str)] = name
 
     @property
@@ -293,12 +320,22 @@ class Loaded:
         for name, digest in digests.items():
             if not re.fullmatch(r"[0-9a-f]{64}\.(json|c|so)", name):
                 raise ExportError(f"{self._page} is damaged: it names the file {name!r}")
-            data = _bytes(self._folder / name)
-            if hashlib.sha256(data).hexdigest() != digest:
-                raise ExportError(f"{self._folder / name} is not what was exported")
+            data = self._bytes_of(name, digest)
             if name.endswith(".json"):
                 found[name] = data.decode()
         return found
+
+    def _bytes_of(self, name: str, digest: object) -> bytes:
+        """What is in a file of the export. Raises `ExportError` where that is not what was written."""
+        data = _bytes(self._folder / name)
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ExportError(f"{self._folder / name} is not what was exported")
+        return data
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """All files, by their names, as they were exported. Raises `ExportError` where they are not any more."""
+        for name, digest in self._digests.items():
+            yield name, self._bytes_of(name, digest)
 
     def _compiler(self, contents: dict[str, Any]) -> Any:
         """What the libraries were compiled by; None where there are none."""
@@ -328,9 +365,9 @@ class Loaded:
             scheduled = Pipeline(program_from_json(self._texts[name], callbacks))
         except SlinkyError as error:
             raise ExportError(f"{self._folder / name} cannot be used: {error}") from None
-        if self._made_by is None:
+        if self.made_by is None:
             return True, scheduled.compile()
-        found: Runs = _native_plan(self._settings.backend, scheduled.program, self._made_by)
+        found: Runs = _native_plan(self._settings.backend, scheduled.program, self.made_by)
         return True, found
 
 

@@ -393,12 +393,14 @@ class Jit:
 
     def export(self, directory: str | os.PathLike[str]) -> tuple[str, ...]:
         """Write what the function has been called for so far to a folder, for processes that must not compile (`load`):
-        schedules, compiled code with its C text, and for which arrays. Returns these, in words.
+        schedules, compiled code with its C text, and for which arrays. Returns these, in words. What was loaded is
+        written, too, unless another compiler than the one of this machine made it, and there is more to compile.
 
         One folder takes any number of functions. `docs/native.md` says what it has to fit. Raises `ExportError` where
         there is nothing to write, or no place for it; `CompilationError` where there is no C compiler, or it fails.
         """
-        return export(directory, self._settings(), [each for t in self._traces for each in t.asked_for()])
+        asked = [each for traced in self._traces for each in traced.asked_for()]
+        return export(directory, self._settings(), asked, self._chooser.loaded)
 
     def load(self, directory: str | os.PathLike[str]) -> None:
         """Use what `export` has written to a folder: for arrays as large as those, nothing is scheduled or compiled.
