@@ -572,3 +572,57 @@ def test_ends_and_tables_that_numpy_refuses(function: Any, options: Any) -> None
         function(a)
     with pytest.raises(refused.type, match=re.escape(str(refused.value))):
         sl.jit(smallest=0, **options)(function)(a)
+
+
+class NotThereError(Exception):
+    """What stands for another object has none."""
+
+
+def refusing(*methods: str) -> Any:
+    """An object that raises an error where one of these is asked of it."""
+
+    def refuse(self: Any, *given: Any, **named: Any) -> Any:
+        raise NotThereError
+
+    found: dict[str, Any] = dict.fromkeys(methods, refuse)
+    if "__class__" in found:
+        found["__class__"] = property(refuse)
+    return type("Refusing", (), found)()
+
+
+@pytest.mark.parametrize("options", [{}, {"strict": True}, {"smallest": 0}])
+@pytest.mark.parametrize(
+    "methods",
+    [
+        ("__class__",),
+        ("__getattribute__",),
+        ("__eq__", "__hash__"),
+        ("__repr__", "__str__"),
+        ("__array__", "__len__", "__iter__"),
+        ("__bool__", "__index__"),
+    ],
+    ids="/".join,
+)
+def test_objects_that_raise_errors_where_they_are_looked_at(methods: tuple[str, ...], options: Any) -> None:
+    """The function has them, and does nothing with them: whatever is looked at, its results are what they are."""
+    held, a = refusing(*methods), np.arange(20000.0).reshape(100, 200)
+
+    def closed_over(a: Any) -> Any:
+        found = (held,)
+        return a * len(found) + 1
+
+    def by_default(a: Any, held: Any = held) -> Any:
+        return a + (held is not None)
+
+    def given_it(a: Any, given: Any) -> Any:
+        return a + 1
+
+    for _ in range(3):
+        assert_same(sl.jit(**options)(closed_over)(a), a + 1)
+        assert_same(sl.jit(**options)(by_default)(a), a + 1)
+        for given in (held, [held], {"held": held}):
+            assert_same(sl.jit(**options)(given_it)(a, given), a + 1)
+    assert sl.jit(**options)(closed_over).explain(a)
+    if methods[0] in ("__class__", "__getattribute__"):
+        with pytest.raises(sl.TracingError, match="raises NotThereError when it is asked for its class"):
+            sl.jit(**options)(given_it).explain(a, held)

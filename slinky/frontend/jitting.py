@@ -134,16 +134,17 @@ class Jit:
         try:
             is_part = bool(lazy_arrays((given, named)))
             leaves = [leaf for _, leaf in leaves_of((given, named))]
-        except RecursionError:
-            return self._as_written(*given, **named)  # a list that is in itself, or in a thousand others
+            are_labelled = any(map(is_labelled, leaves))
+            arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
+        except Exception:  # of a list that is in itself, or in a thousand others; or of what is asked for its class
+            return self._as_written(*given, **named)
         if is_part:
             return self._as_written(*given, **named)  # part of another trace
-        if any(map(is_labelled, leaves)):
+        if are_labelled:
             return self._labelled(own, own_named, [leaf for _, leaf in leaves_of((own, own_named))])
         if self._opening is None and may_open((*given, *named.values()), leaves):
             self._open()
             return self(*given, **named)
-        arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
         if not _may_trace(leaves, arrays):
             return self._as_written(*given, **named)
         if any(a.size == 0 for a in arrays):
@@ -480,9 +481,16 @@ class Jit:
         """What runs for such arguments; None where the function is called as it is, by containers' own rules."""
         try:
             leaves = [leaf for _, leaf in leaves_of((given, named))]
+            are_labelled = any(map(is_labelled, leaves))
+            _ = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
         except RecursionError:
             raise TracingError(f"{self._function.__name__} is called as it is where lists are in themselves") from None
-        return self._of_containers(given, named, leaves) if any(map(is_labelled, leaves)) else self
+        except Exception as error:
+            raise TracingError(
+                f"{self._function.__name__} is called as it is where an argument raises {type(error).__name__} "
+                "when it is asked for its class"
+            ) from None
+        return self._of_containers(given, named, leaves) if are_labelled else self
 
     def _leaf_name(self, given: Any, named: Any, number: int) -> str:
         return parameters_of(self._function, given, named)[number][1]

@@ -280,13 +280,13 @@ def text_of(dtype: np.dtype[Any]) -> str:
 def inside(tree: Any) -> Iterator[Any]:
     """What stands in tuples, lists and dictionaries, in order, as often as it does; of those that are in themselves,
     the inner ones are passed over."""
-    if not isinstance(tree, (tuple, list, dict)):
+    if not issubclass(type(tree), (tuple, list, dict)):  # others may raise where they are asked for their class
         yield tree
         return
     around, stack = {id(tree)}, [(tree, iter(_entries(tree)))]
     while stack:
         for each in stack[-1][1]:
-            if not isinstance(each, (tuple, list, dict)):
+            if not issubclass(type(each), (tuple, list, dict)):
                 yield each
             elif id(each) not in around:
                 around.add(id(each))

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from dis import Instruction
 from functools import lru_cache
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any
 
 import attrs
 
 from slinky.frontend.places import instructions_of
+from slinky.ir.given import is_module
 
 
 @attrs.frozen
@@ -30,7 +31,7 @@ class Path:
         first, *others = self.names
         found = [_variables(function).get(first, function.__globals__.get(first))]
         for name in others:
-            if not isinstance(found[-1], ModuleType):
+            if not is_module(found[-1]):
                 break
             found.append(vars(found[-1]).get(name))
         return found

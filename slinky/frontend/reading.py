@@ -33,13 +33,14 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
-from slinky.errors import TracingError
+from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.nodes import exactly, text_of
 from slinky.frontend.opened import is_enumeration, is_plain, is_plain_tuple
 from slinky.frontend.paths import all_code, passed_on
 from slinky.frontend.places import instructions_of
 from slinky.frontend.trees import is_constant
+from slinky.ir.given import is_module
 from slinky.unloaded import draws_numbers
 
 _TRUSTED = frozenset(
@@ -280,7 +281,7 @@ class Reads:
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
-        if not isinstance(function, FunctionType):
+        if type(function) is not FunctionType:
             self._refuse(f"{function!r} is no Python function")
             called = _called_by(function)
             if called is not None:
@@ -408,12 +409,20 @@ class Reads:
 
     def _value(self, read: Callable[[], Any], value: Any, name: str, attributes: frozenset[str]) -> None:
         """Something that the function has by a name."""
+        try:
+            self._looked_at(read, value, name, attributes)
+        except (SlinkyError, RecursionError):
+            raise
+        except Exception as error:  # it is asked for its class, and may do anything where it is
+            self._refuse(f"{name} raises {type(error).__name__} where it is looked at")
+
+    def _looked_at(self, read: Callable[[], Any], value: Any, name: str, attributes: frozenset[str]) -> None:
         inner = function_of(value)
         if draws_numbers(value):
             raise TracingError(
                 f"random numbers cannot be traced: {name}; draw them outside, and give them as arguments"
             )
-        if isinstance(value, ModuleType):
+        if is_module(value):
             self._note(read, value, name)
             self._module(value, attributes)
         elif inner is not None:
@@ -520,12 +529,14 @@ class Reads:
 
     def _content(self, read: Callable[[], Any], value: Any, name: str) -> None:
         """Something with a content, which may change."""
-        if _is_immutable(value):
-            self._note(read, value, name)
-            return
         try:
-            self._equal.append((read, _content(value)))
-        except (TypeError, ValueError):
+            if _is_immutable(value):
+                self._note(read, value, name)
+            else:
+                self._equal.append((read, _content(value)))
+        except (SlinkyError, RecursionError):
+            raise
+        except Exception:  # of what cannot be compared, or raises an error of its own where it is looked at
             self._refuse(f"{name} is a {type(value).__name__}, which may change")
 
 
@@ -579,8 +590,8 @@ _MAKING = (
 
 def function_of(value: Any) -> Any:
     """A Python function itself, and the one of which `sl.jit` made something; None of anything else, which may do
-    anything where it is asked for attributes."""
-    if isinstance(value, FunctionType):
+    anything where it is asked for attributes, as for its class."""
+    if type(value) is FunctionType:
         return value
     has_function = getattr(type(value), "__slinky_jit__", False)
     return value.__slinky_function__ if has_function else None
@@ -598,7 +609,7 @@ _ASKING = frozenset(["attrgetter", "getattr", "getattr_static", "getmembers", "h
 
 def _has_attributes(value: Any) -> bool:
     """Whether something is a module or a function, with attributes that people may change."""
-    if isinstance(value, ModuleType):
+    if is_module(value):
         return not _is_trusted(value)
     inner = function_of(value)
     return inner is not None and not is_trusted(str(inner.__module__))
@@ -611,7 +622,7 @@ def _called_by(function: Any) -> Any:
     if hasattr(function, "__wrapped__"):
         return function.__wrapped__
     own = getattr(function, "__func__", type(function).__call__)
-    return own if isinstance(own, FunctionType) else None
+    return own if type(own) is FunctionType else None
 
 
 def _draws(name: str) -> bool:

@@ -29,6 +29,7 @@ from slinky.frontend.reading import function_of, is_trusted, names_of
 from slinky.frontend.reals import MATH, OF_MATH, has_reals
 from slinky.frontend.telling import goes_by_names, tells_apart
 from slinky.frontend.tracing import Trace
+from slinky.ir.given import is_module
 
 
 class Sight:
@@ -37,14 +38,14 @@ class Sight:
     def __init__(self, function: Callable[..., Any], read: Iterable[FunctionType], trace: Trace) -> None:
         """A function, and what was `read` of those that it calls."""
         self._function = function
-        self._together = seeing_together(function, read) if isinstance(function, FunctionType) else []
+        self._together = seeing_together(function, read) if type(function) is FunctionType else []
         self._trace = trace
         self._found: dict[FunctionType, FunctionType] = {}
         self._seen: list[Globals] = []
         self._others: Mapping[int, Any] = {}
         self._standing: dict[int, Any] = {}
         people_s = [each for each in read if _is_of_people(each)]
-        passed = [value for value in passed_on(people_s) if isinstance(value, ModuleType)]
+        passed = [value for value in passed_on(people_s) if is_module(value)]
         self.is_whole = set(people_s) <= set(self._together) and not any(_is_people_s(each.__name__) for each in passed)
         """Whether they come to nothing of people's own but what they see so."""
 
@@ -158,7 +159,7 @@ def _of_math(value: Any) -> Any:
     """What a traced function sees for `math`, or for a function of it; None for anything else."""
     if value is math:
         return MATH
-    return OF_MATH.get(value) if isinstance(value, BuiltinFunctionType) else None
+    return OF_MATH.get(value) if type(value) is BuiltinFunctionType else None
 
 
 class Globals(dict[str, Any]):
@@ -188,7 +189,7 @@ class Globals(dict[str, Any]):
 
 def may_catch(function: Callable[..., Any], read: Iterable[FunctionType]) -> bool:
     """Whether a function, or one that is `read` of those that it calls, goes on after errors of any kind."""
-    functions = [function, *read] if isinstance(function, FunctionType) else list(read)
+    functions = [function, *read] if type(function) is FunctionType else list(read)
     return any(_catches(code, ()) for each in functions for code in all_code(each.__code__))
 
 
@@ -197,7 +198,7 @@ def takes_stand_ins(function: Callable[..., Any], read: Iterable[FunctionType]) 
     where one goes on after errors of others than arithmetic: such may be raised where the float raises none. Nor where
     one asks for the `type`, and sees Python's, which tells them apart."""
     read = list(read)
-    seen = _by_module(seeing_together(function, read)) if isinstance(function, FunctionType) else []
+    seen = _by_module(seeing_together(function, read)) if type(function) is FunctionType else []
     knowing = {each for functions in seen if is_meant("type", functions) for each in functions}
     for each in read:
         codes = list(all_code(each.__code__))
@@ -234,7 +235,7 @@ def called_by(function: FunctionType) -> list[FunctionType]:
     while waiting:
         for name in sorted(_globals_of(waiting.pop())):
             value = function.__globals__.get(name)
-            if isinstance(value, FunctionType) and value.__globals__ is function.__globals__ and value not in found:
+            if type(value) is FunctionType and value.__globals__ is function.__globals__ and value not in found:
                 found[value] = None
                 waiting.append(value)
     return list(found)
@@ -271,7 +272,7 @@ def _looks(
     standing: Mapping[int, Any],
 ) -> _Looks:
     among = frozenset(functions)
-    passed = frozenset(id(value) for value in passed_on(functions) if isinstance(value, ModuleType))
+    passed = frozenset(id(value) for value in passed_on(functions) if is_module(value))
     return {id(names.live): _Looking(among, found, passed, names.namespace, others, standing) for names in seen}
 
 
@@ -362,17 +363,17 @@ class _Looking:
 
     def at(self, value: Any) -> Any:
         """What is seen for a value: itself, but for functions, and for NumPy and what has such inside."""
-        if isinstance(value, FunctionType):
+        if type(value) is FunctionType:
             return self._found.get(value, value)
         if self._namespace is None:
             return value
         if id(value) in self._standing:
             return self._standing[id(value)]
-        if isinstance(value, ModuleType) and _is_people_s(value.__name__):
+        if is_module(value) and _is_people_s(value.__name__):
             is_passed = id(value) in self._passed
             return value if is_passed else self._modules.setdefault(id(value), _SeenModule(value, self.at))
         inner = function_of(value)
-        if isinstance(inner, FunctionType) and inner in self._found:
+        if type(inner) is FunctionType and inner in self._found:
             return _SeenJit(value, self._found[inner])
         seen = _of_math(value) or self._namespace.in_place_of(value)
         return indexed_array(value) if seen is None else seen

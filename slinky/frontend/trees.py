@@ -7,7 +7,7 @@ from collections import namedtuple
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import count
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -73,14 +73,14 @@ _OF_RECORDS = frozenset([*vars(_RECORD), "__annotations__", "__orig_bases__"])
 
 def is_named_tuple(value: Any) -> bool:
     """Whether something is a tuple whose entries have names."""
-    return isinstance(value, tuple) and hasattr(value, "_fields") and hasattr(value, "_make")
+    return issubclass(type(value), tuple) and hasattr(value, "_fields") and hasattr(value, "_make")
 
 
 def is_same_tree(tree: Any, other: Any) -> bool:
     """Whether the very same leaves stand at the same places of two trees."""
     if type(tree) is not type(other):
         return False
-    if isinstance(tree, (tuple, list)):
+    if issubclass(type(tree), (tuple, list)):
         return len(tree) == len(other) and all(map(is_same_tree, tree, other))
     if type(tree) is dict:
         return list(tree) == list(other) and all(map(is_same_tree, tree.values(), other.values()))
@@ -92,7 +92,7 @@ def is_same_tree(tree: Any, other: Any) -> bool:
 def is_constant(value: Any) -> bool:
     """Whether something is a number, a text or the like, of a class of Python's or NumPy's: others may do otherwise."""
     kind = type(value)
-    return kind in _OF_PYTHON or (isinstance(value, (np.generic, np.dtype)) and kind.__module__ in _MODULES)
+    return kind in _OF_PYTHON or (issubclass(kind, (np.generic, np.dtype)) and kind.__module__ in _MODULES)
 
 
 _OF_PYTHON = frozenset([bool, int, float, complex, str, bytes, type(None), type(Ellipsis)])
@@ -116,8 +116,8 @@ def kind_of(tree: Any, *, with_floats: bool = True) -> Hashable:
         return (*tree.kind, tree.names, *(kind_of(each, with_floats=with_floats) for each in tree.parts))
     if is_constant(tree) or type(tree) is slice:
         return exactly(tree)
-    if isinstance(tree, type) and tree.__module__ in ("builtins", *_MODULES):  # others have attributes to be set
-        return tree
+    if issubclass(type(tree), type) and tree.__module__ in ("builtins", *_MODULES):  # others have attributes to be set
+        return cast(type, tree)
     raise TypeError(f"arguments of type {type(tree).__name__}")
 
 
@@ -181,7 +181,7 @@ def loose_kind(tree: Any, *, with_floats: bool = True) -> Hashable:
         return (dict, *items)
     if type(tree) is Opened:
         return (*tree.kind, tree.names, *(loose_kind(each, with_floats=with_floats) for each in tree.parts))
-    if not with_floats and isinstance(tree, (float, complex, np.inexact)):
+    if not with_floats and issubclass(type(tree), (float, complex, np.inexact)):
         return ("of class", type(tree))
     try:
         found = kind_of(tree)

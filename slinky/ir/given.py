@@ -6,6 +6,7 @@ What is read of it (`as_dtype`) raises one kind of error, so that whoever asks c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from types import ModuleType
 from typing import Any, TypeGuard, cast
 
 import numpy as np
@@ -24,6 +25,12 @@ def is_flag(given: object) -> TypeGuard[bool | np.bool_]:
 def is_line(given: object) -> TypeGuard[str]:
     """Whether what a user gave is a text that stands in one line, and is not empty."""
     return isinstance(given, str) and bool(given.strip()) and given.isprintable()
+
+
+def is_module(given: object) -> TypeGuard[ModuleType]:
+    """Whether what a user's function has is a module. (Some objects raise an error where they are asked for their
+    class, such as those that stand for another one which is not there yet.)"""
+    return issubclass(type(given), ModuleType)
 
 
 def is_iterable(given: object) -> TypeGuard[Iterable[Any]]:
