@@ -483,3 +483,39 @@ def test_a_path_may_begin_at_the_home_of_the_user(tmp_path: Path, monkeypatch: p
 
 def more(a: Any) -> Any:
     return a * 2 + 1
+
+
+REFUSED: dict[str, Callable[[Any], object]] = {
+    "a term": lambda given: sl.BufferExpr("a", float, 1)[x] + given,
+    "a tensor's operand": lambda given: sl.Tensor(sl.dims("m").m) + given,
+    "the name of a constant": lambda given: sl.constant(given, np.zeros(2), min=(0, 0)),
+    "the name of a lazy array": lambda given: sl.lazy(np.zeros(2), name=given),
+    "a lazy array": lambda given: sl.lazy([[given], [given, given]]),
+    "what fills a buffer": lambda given: sl.Buffer.like(np.zeros(2), fill=given),
+    "the dtype of a buffer": lambda given: sl.Buffer.like(np.zeros(2), given),
+    "what is positive": lambda given: sl.edit(pipeline()).require_positive(1, given),
+    "a second cursor": lambda given: sl.sched_op("loop", given),
+    "the state of a reduction": lambda given: sl.Reduction({"x": 0}, given, max, max, max),
+    "what is scheduled by itself": lambda given: sl.AutoPipeline(given),
+    "how long is waited": lambda given: sl.jit(more).wait_native(given),
+    "the dtype of a kernel": lambda given: sl.elementwise(more).result_dtype(np.float32, given),
+}
+
+
+def pipeline() -> sl.Pipeline:
+    a, out = sl.BufferExpr("a", float, 1), sl.BufferExpr("out", float, 1)
+    sl.arithmetic(a[x] + 1, out[x], name="more")
+    return sl.build_pipeline([a], [out])
+
+
+@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("given", [Unwritten(), {"a": 1}], ids=["unwritten", "dictionary"])
+def test_what_cannot_be_taken_is_refused_by_errors_of_slinky(what: str, given: Any) -> None:
+    with pytest.raises(sl.SlinkyError) as caught:
+        REFUSED[what](given)
+    assert str(caught.value)
+
+
+def test_what_cannot_be_written_is_shown() -> None:
+    assert "Unwritten object" in repr(sl.StorageOrder(Unwritten()))  # type: ignore[arg-type]
+    assert "Unwritten object" in repr(sl.Variant(Unwritten()))  # type: ignore[arg-type]

@@ -619,13 +619,18 @@ def lazy(array: Any, *, name: str = "array", copy: bool | None = None) -> LazyAr
     Raises `TracingError` for what holds no numbers, for an array with a mask, which would be lost, and for a `copy`
     that is none of these.
     """
+    if not isinstance(name, str):
+        raise TracingError(f"lazy(): name must be a text, got {cited(name)}")
     if copy is not None and not is_flag(copy):
         raise TracingError(f"lazy(): copy must be True, False or None, got {cited(copy)}")
     if isinstance(array, LazyArray):
         return array
     if is_masked(array):
         raise TracingError("lazy() takes arrays without a mask, which would be lost; use .filled(...) or .data")
-    given = np.asarray(array)
+    try:
+        given = np.asarray(array)
+    except Exception as error:
+        raise TracingError(f"lazy() takes arrays of numbers, got {cited(array)}: {error}") from error
     if not is_traceable(given):
         raise TracingError(f"lazy() takes arrays of numbers, got dtype {given.dtype} and type {type(array).__name__}")
     if copy or (copy is None and may_change(given)):

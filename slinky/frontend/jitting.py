@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from slinky.errors import SlinkyError, TracingError
+from slinky.errors import SlinkyError, TracingError, cited
 from slinky.frontend.arrays import is_traceable
 from slinky.frontend.bound import BoundJit
 from slinky.frontend.choosing import Chooser
@@ -46,6 +46,7 @@ from slinky.frontend.tracing import (
 )
 from slinky.frontend.trees import exact_kind, flat, leaves_of, loose_kind, with_leaves
 from slinky.frontend.trials import Trial
+from slinky.ir.given import as_float
 from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
 
@@ -387,7 +388,10 @@ class Jit:
         Without it, they move when they have run for a while. Returns whether all are where they stay: in C, as far as
         that does what they do (`explain` says so), or as they are, where there is no compiler or it fails.
         """
-        end = None if seconds is None else time.monotonic() + seconds
+        most = None if seconds is None else as_float(seconds)
+        if seconds is not None and most is None:
+            raise TracingError(f"wait_native() waits for a number of seconds, or for None, got {cited(seconds)}")
+        end = None if most is None else time.monotonic() + most
         moves = [plan for traced in self._traces for plan in traced.scheduled.values() if isinstance(plan, Move)]
         are_begun = [move.begin() for move in moves]
         return all([move.wait(None if end is None else max(end - time.monotonic(), 0)) for move in moves] + are_begun)

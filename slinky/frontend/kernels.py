@@ -177,7 +177,10 @@ class Kernel(Remembering):
             except (TypeError, ValueError) as error:
                 raise ArgumentError(f"{self._what}: {error}") from None
         if self.dtype is None:
-            return np.result_type(*given) if given else np.dtype(np.float64)
+            try:
+                return np.result_type(*given) if given else np.dtype(np.float64)
+            except TypeError as error:
+                raise ArgumentError(f"{self._what}: {error}") from None
         if isinstance(self.dtype, (type, np.dtype)) or not callable(self.dtype):
             return np.dtype(self.dtype)
         return np.dtype(self.dtype(*given))

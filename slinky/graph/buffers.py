@@ -430,10 +430,12 @@ def constant(name: str, array: npt.ArrayLike, min: Sequence[int] | None = None) 
         value = np.array(array)
         origin = (0,) * value.ndim if min is None else tuple(require_integer(lo, "a coordinate of min") for lo in min)
     except (TypeError, ValueError) as error:
-        raise GraphError(f"constant {name!r} needs an array and as min integers, one per dimension: {error}") from None
+        raise GraphError(
+            f"constant {cited(name)} needs an array and as min integers, one per dimension: {error}"
+        ) from None
     value.setflags(write=False)
     if len(origin) != value.ndim:
-        raise GraphError(f"constant {name!r} has rank {value.ndim}, but min has {len(origin)} coordinates")
+        raise GraphError(f"constant {cited(name)} has rank {value.ndim}, but min has {len(origin)} coordinates")
     buffer = BufferExpr(name, value.dtype, value.ndim)
     buffer.value = value
     for d, (lo, extent) in enumerate(zip(origin, value.shape, strict=True)):

@@ -110,7 +110,9 @@ class Reduction:
             raise GraphError(f"a reduction is over one dimension or more, such as {{'x': 1}}, got {cited(over)}")
         self.over = {valid_name(name, "a reduced dimension"): axes for name, axes in over.items()}
         if isinstance(state, Access) or not is_iterable(state):
-            raise GraphError(f"the state of a reduction must be a list of accesses, such as [total[y]], got {state}")
+            raise GraphError(
+                f"the state of a reduction must be a list of accesses, such as [total[y]], got {cited(state)}"
+            )
         self.state = tuple(state)
         if not self.state or not all(isinstance(access, Access) for access in self.state):
             raise GraphError(f"the state of a reduction must be accesses, such as [total[y]], got {cited(state)}")

@@ -329,7 +329,7 @@ def _operand(given: Any) -> Any:
             f"a term stands for one element, and cannot take an array of shape {given.shape}: make it a constant "
             "of the graph, sl.constant(...), and write which element of it is taken"
         )
-    raise GraphError(f"a term cannot be computed of {given!r}, a {type(given).__name__}")
+    raise GraphError(f"a term cannot be computed of {cited(given)}, a {type(given).__name__}")
 
 
 def _is_dimension(given: object) -> bool:

@@ -56,7 +56,7 @@ class StorageOrder:
         self.alignment = alignment
 
     def __repr__(self) -> str:
-        return f"<StorageOrder {self.order}>"
+        return f"<StorageOrder {cited(self.order)}>"
 
     def of(self, buffer: BufferExpr, accesses: Iterable[Access], what: str) -> Order:
         """The same, of a buffer that is used by some accesses. Raises `GraphError` for what is none."""
@@ -141,7 +141,7 @@ class Variant:
         self.reduction = reduction
 
     def __repr__(self) -> str:
-        return f"<Variant {getattr(self.callback, '__name__', self.callback)}>"
+        return f"<Variant {getattr(self.callback, '__name__', None) or cited(self.callback)}>"
 
 
 @attrs.frozen

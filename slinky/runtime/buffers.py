@@ -10,7 +10,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from slinky.errors import ArgumentError, StorageError, cited
-from slinky.ir.given import is_listed
+from slinky.ir.given import as_dtype, is_listed
 from slinky.symbolic.expressions import is_integer, require_integer
 from slinky.unloaded import is_masked
 
@@ -80,14 +80,14 @@ class Buffer:
         """
         source = Buffer(other)
         try:
-            array = np.empty_like(source.array, dtype, subok=False)
+            array = np.empty_like(source.array, None if dtype is None else as_dtype(dtype), subok=False)
             if fill is not None:
                 array[...] = fill
         except MemoryError as error:
             raise StorageError(f"there is no memory for a buffer like {source}: {error}") from error
         except (TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(
-                f"there is no buffer like {source} of dtype {dtype!r} filled with {fill!r}: {error}"
+                f"there is no buffer like {source} of dtype {cited(dtype)} filled with {cited(fill)}: {error}"
             ) from (error)
         return buffer_at(array, source.min)
 

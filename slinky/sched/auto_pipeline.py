@@ -34,6 +34,8 @@ class AutoPipeline(sl.Pipeline):
     _found: dict[_Key, sl.Pipeline]
 
     def __init__(self, p: sl.Pipeline, **options: Any) -> None:
+        if not isinstance(p, sl.Pipeline):
+            raise sl.OperationError(f"a Pipeline is scheduled by itself, got {cited(p)}")
         super().__init__(p._version)
         object.__setattr__(self, "_options", options)
         object.__setattr__(self, "_found", {})

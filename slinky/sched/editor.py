@@ -186,6 +186,8 @@ class Editor:
         The check is put when the edits are finished, if what they put or changed speaks of these scalars: else it would
         only refuse what the pipeline takes.
         """
+        if not is_line(what):
+            raise OperationError(f"require_positive() expects in words what it is of, in one line, got {cited(what)}")
         try:
             expr = as_expr(value)
         except TypeError as error:

@@ -18,7 +18,7 @@ import keyword
 import operator
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, cast, dataclass_transform
 
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.errors import NoPlaceError, OperationError, PatternError, cited
@@ -143,9 +143,11 @@ def require_names(names: tuple[object, ...], who: str) -> None:
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
             raise OperationError(f"{who} takes names of cursors, such as 'outer', got {cited(name)}")
+    given = cast(tuple[str, ...], names)
+    for name in given:
         if hasattr(ReturnedCursors, name):
             raise OperationError(f"a cursor cannot be called {name!r}, which the record of cursors has already")
-        if names.count(name) > 1:
+        if given.count(name) > 1:
             raise OperationError(f"{who} names the cursor {name!r} twice")
 
 
