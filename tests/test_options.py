@@ -516,6 +516,28 @@ def test_what_cannot_be_taken_is_refused_by_errors_of_slinky(what: str, given: A
     assert str(caught.value)
 
 
+@pytest.mark.parametrize("given", [Unwritten(), [], 10**5000, 0], ids=["unwritten", "list", "long", "none"])
+def test_workers_that_are_none(given: Any) -> None:
+    """They are part of what a schedule is kept by."""
+    with pytest.raises(sl.OperationError, match="workers must be an integer"):
+        sl.jit(smallest=0, workers=given)(more)(np.zeros((10, 10)))
+
+
+@pytest.mark.parametrize("declare", [sl.rowwise, lambda axis: sl.stencil(halo=1, axes=axis)])
+def test_axes_are_those_of_arrays(declare: Any) -> None:
+    for axis in (64, -65, 10**5000):
+        with pytest.raises(sl.DeclarationError, match="an axis or a list of axes, from -64 to 63, got"):
+            declare(axis=axis)(more)
+    assert repr(declare(axis=63)(more))
+
+
+def test_a_dtype_of_a_kernel_may_be_none_after_all() -> None:
+    with pytest.raises(sl.ArgumentError, match="the dtype of its result: "):
+        sl.elementwise(dtype=len)(more)(sl.lazy(np.zeros(3)))  # type: ignore[call-overload]
+    told = sl.jit(smallest=10**5000)(more).explain(np.zeros(3))
+    assert "called as it is: all arrays take less than <int object" in told
+
+
 def test_what_cannot_be_written_is_shown() -> None:
     assert "Unwritten object" in repr(sl.StorageOrder(Unwritten()))  # type: ignore[arg-type]
     assert "Unwritten object" in repr(sl.Variant(Unwritten()))  # type: ignore[arg-type]

@@ -321,4 +321,6 @@ def _integers(given: object, what: str) -> tuple[int, ...]:
         raise DeclarationError(f"{what} an axis or a list of axes, such as (0, 1), got {cited(given)}")
     found = tuple(each)
     _require(all(map(is_integer, found)), f"{what} an axis or a list of axes, such as (0, 1), got {cited(given)}")
+    are_few = all(-64 <= i < 64 for i in found)  # as many as arrays of NumPy have
+    _require(are_few, f"{what} an axis or a list of axes, from -64 to 63, got {cited(given)}")
     return tuple(int(i) for i in found)

@@ -476,7 +476,7 @@ class Jit:
         values = traced.trace.sizes(leaves)
         is_small = max((a.nbytes for a in arrays), default=0) < self._smallest
         if is_small and not (self._may_make_large(arrays) and traced.makes(self._smallest, lengths(values))):
-            lines.append(f"called as it is: all arrays take less than {self._smallest} bytes")
+            lines.append(f"called as it is: all arrays take less than {cited(self._smallest)} bytes")
         if traced.outputs and not traced.has_no_elements(values):
             lines.append(self._chooser.in_words(traced, leaves, values))
         return "\n".join(lines)

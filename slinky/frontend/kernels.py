@@ -15,7 +15,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -181,9 +181,12 @@ class Kernel(Remembering):
                 return np.result_type(*given) if given else np.dtype(np.float64)
             except TypeError as error:
                 raise ArgumentError(f"{self._what}: {error}") from None
-        if isinstance(self.dtype, (type, np.dtype)) or not callable(self.dtype):
-            return np.dtype(self.dtype)
-        return np.dtype(self.dtype(*given))
+        is_fixed = isinstance(self.dtype, (type, np.dtype)) or not callable(self.dtype)
+        found = self.dtype if is_fixed else cast(Callable[..., Any], self.dtype)(*given)
+        try:
+            return as_dtype(found)
+        except TypeError as error:
+            raise ArgumentError(f"{self._what}: the dtype of its result: {error}") from None
 
     def result_shape(self, *shapes: Sequence[int]) -> tuple[int, ...]:
         """The shape of the result for arrays of these shapes.

@@ -15,6 +15,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from importlib import import_module
 from typing import Any
 from weakref import WeakSet
 
@@ -344,7 +345,12 @@ class Plans:
         by_pieces: frozenset[str] = ANY_PIECES,
         fusing: Fusing = inlined,
     ) -> Lowered:
-        """The pipeline of a graph, made if there is none of its structure."""
+        """The pipeline of a graph, made if there is none of its structure.
+
+        Raises `OperationError` for options that make no sense.
+        """
+        limits = {what: options.get(what) for what in ("max_bytes", "workers", "machine")}
+        import_module("slinky.sched.automatic").require_options(**limits, backend=options.get("backend", "python"))
         nodes, outputs = with_halos(nodes, outputs)
         key = structure(nodes, outputs)
         kind = None if key is None else (key, name, tuple(sorted(options.items(), key=str)), by_pieces, fusing)
