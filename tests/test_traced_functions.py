@@ -626,3 +626,28 @@ def test_objects_that_raise_errors_where_they_are_looked_at(methods: tuple[str, 
     if methods[0] in ("__class__", "__getattribute__"):
         with pytest.raises(sl.TracingError, match="raises NotThereError when it is asked for its class"):
             sl.jit(**options)(given_it).explain(a, held)
+
+
+@pytest.mark.filterwarnings("ignore::slinky.errors.ForcedValueWarning")
+def test_indices_that_are_not_there_are_told_where_they_are_asked_for() -> None:
+    def taken(a: Any) -> Any:
+        try:
+            return np.take(a * 2, [100, 3])
+        except IndexError:
+            return a + 1
+
+    traced = sl.jit(smallest=0)(taken)
+    for shape in ((20, 30), (3, 4), (10, 10), (101, 1), (1, 6), (20, 31)):
+        a = np.arange(float(np.prod(shape))).reshape(shape)
+        for _ in range(2):
+            assert_same(traced(a), taken(a))
+
+
+def test_a_number_is_repeated_along_its_only_axis() -> None:
+    """An array without axes has one here, for NumPy: with `strict` this was an error of an axis that is not there."""
+    for options in ({}, {"strict": True}):
+        traced = sl.jit(smallest=0, **options)(lambda a: np.repeat(a.sum(), 2, axis=0))
+        try:
+            assert_same(traced(np.arange(8)), np.repeat(np.arange(8).sum(), 2, axis=0))
+        except sl.TracingError:
+            assert options

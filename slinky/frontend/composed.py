@@ -255,6 +255,8 @@ def repeat(a: Value, repeats: Any, axis: Any = None) -> LazyArray:
         raise NotUnderstoodError("all axes as one")
     if type(repeats) is not int or not 1 <= repeats <= MOST_PARTS:
         raise NotUnderstoodError("several counts")
+    if not array._shape:
+        raise NotUnderstoodError("arrays without axes")
     d = axis_of(0 if axis is None else axis, len(array._shape))
     rank = len(array._shape)
     shape = tuple(n * repeats if k == d else n for k, n in enumerate(array._shape))

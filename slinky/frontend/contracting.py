@@ -338,6 +338,14 @@ class _Taking:
         return np.take(table, indices, self.axis, mode=self.mode)  # type: ignore[call-overload]
 
 
+def _are_there(indices: Value, count: Length) -> bool:
+    """Whether indices are known, and so many elements have them."""
+    if lazy_arrays(indices):
+        return False
+    known = np.asarray(indices)
+    return known.size == 0 or bool(-int(known.min()) <= count and int(known.max()) < count)
+
+
 @understood(np.take, how=LOOKED_UP)
 def take(a: Value, indices: Value, axis: Any = None, *, mode: str = "raise") -> LazyArray:
     """Elements along an axis that integers choose."""
@@ -345,7 +353,10 @@ def take(a: Value, indices: Value, axis: Any = None, *, mode: str = "raise") -> 
     table, chosen = lifted(a, trace), lifted(indices, trace)
     if len(table._shape) == 0 or chosen.dtype.kind not in "iu" or not isinstance(mode, str):
         raise NotUnderstoodError("what is no table, or no integers")
-    table = table.ravel() if axis is None else table
+    if axis is None and len(table._shape) > 1:
+        if mode == "raise" and not _are_there(indices, table.size):
+            raise NotUnderstoodError("what raises an error at once, or may do so")
+        table = table.ravel()
     rank, count = len(table._shape), len(chosen._shape)
     d = axis_of(0 if axis is None else axis, rank)
     if mode != "raise" and not table._shape[d] > 0:
