@@ -280,3 +280,48 @@ def test_it_is_pickled_by_name_as_functions_are() -> None:
     again = pickle.loads(pickle.dumps(named))
     assert_same(again(image(4, 3)), smaller(image(4, 3)))
     assert again._donate == ("photo",)
+
+
+class Climate:
+    """Knows the mean, arrays of NumPy's and others, and what is not asked for."""
+
+    def __init__(self, mean: Any, scale: float) -> None:
+        self.mean = mean
+        self.scale = scale
+        self.log = open  # of no kind that is known
+
+    def scaled(self, x: Any) -> Any:
+        """By a number."""
+        return x * self.scale
+
+    @sl.jit(smallest=0, workers=1)
+    def anomaly(self, x: Any) -> Any:
+        """By places."""
+        return self.scaled(x - self.mean)
+
+    @sl.jit(smallest=0, workers=1)
+    def by_name(self, x: Any) -> Any:
+        """By what an axis is called."""
+        return self.scaled(x - x.mean("time")) + self.scale
+
+
+def test_methods_take_arrays_with_labels() -> None:
+    xr = pytest.importorskip("xarray")
+    data = np.random.default_rng(0).random((6, 5))
+    x = xr.DataArray(data, dims=("time", "y"), coords={"y": np.arange(5) * 2.0}, name="t", attrs={"units": "K"})
+    own = Climate(np.random.default_rng(1).random((6, 5)), 2.0)
+    for scale, k in [(2.0, 1), (2.0, 2), (3.5, 3)]:
+        own.scale = scale
+        own.mean = own.mean * k
+        for method in (own.anomaly, own.by_name):
+            want = method.__wrapped__(own, x)
+            for _ in range(2):
+                got = method(x)
+                assert got.identical(want)
+                np.testing.assert_array_equal(got.values, want.values)
+    assert len(list(Climate.anomaly._traces)) == 1
+    assert len(Climate.by_name._by_labels) == 1
+    assert len(list(Climate.by_name._by_labels[0]._traces)) == 1
+    own.mean = xr.DataArray(data, dims=("time", "y"), coords={"y": np.arange(5) * 2.0})
+    assert own.anomaly(x).identical(own.anomaly.__wrapped__(own, x))
+    assert own.anomaly(x.T).identical(own.anomaly.__wrapped__(own, x.T))

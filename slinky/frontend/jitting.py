@@ -299,6 +299,7 @@ class Jit:
         labelled = [leaf for leaf in leaves if is_labelled(leaf)]
         if self._donate:
             return None
+        given, named = self._opened(given, named)
         if all_alike(labelled):
             bare, bare_named = with_leaves((given, named), bare_values)
             try:
@@ -308,10 +309,11 @@ class Jit:
                 if isinstance(error.__cause__, SlinkyError):
                     raise error.__cause__ from None
                 traced = None
-            numbers = {number for number, leaf in enumerate(leaves) if is_labelled(leaf)}
+            places = enumerate(leaf for _, leaf in leaves_of((given, named)))
+            numbers = {number for number, leaf in places if is_labelled(leaf)}
             if traced is not None and traced.keeps_labels(labelled[0].ndim, numbers):
                 return self
-        return of_labels(self, self._by_labels, leaves)
+        return of_labels(self, self._by_labels, given, named)
 
     def _called(self, given: Any) -> Any:
         """Call the function as it is."""

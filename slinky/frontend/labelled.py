@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -24,9 +24,11 @@ from slinky.frontend.containers import is_labelled
 from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.jitting import Jit
 from slinky.frontend.nodes import Array, numbers
+from slinky.frontend.opening import Path, paths_of
+from slinky.frontend.reals import Real
 from slinky.frontend.traced import Kept
 from slinky.frontend.tracing import Abandoned, Trace
-from slinky.frontend.trees import CONSTANTS, with_leaves
+from slinky.frontend.trees import CONSTANTS, leaves_of, with_leaves
 
 _SUPPRESSED = ("All-NaN slice encountered", "Mean of empty slice")
 """What NumPy warns of in functions that leave NaNs out; xarray takes care that nobody is told."""
@@ -73,20 +75,20 @@ class Like(Kept):
 class JitOfLabels(Jit):
     """A function as one of the elements of xarray's arrays, for such with the same labels."""
 
-    def __init__(self, jit: Jit, leaves: Sequence[Any]) -> None:
+    def __init__(self, jit: Jit, likes: Mapping[Path, Like]) -> None:
+        """With what arrays are like by where they stand in arguments."""
         super().__init__(
             jit._function, jit._strict, jit._given_smallest, jit._options, jit._backend, (), jit._by_pieces, jit._moves
         )
-        self._likes = {number: Like.of(leaf) for number, leaf in enumerate(leaves) if is_of_xarray(leaf)}
+        self._likes = likes
         self._xarray_options = _options()
         self._as_written = _as_it_is
 
-    def fits(self, leaves: Sequence[Any]) -> bool:
-        """Whether this is for such arguments, by their leaves."""
-        places = [k for k, leaf in enumerate(leaves) if is_of_xarray(leaf)]
-        if self._xarray_options != _options() or places != list(self._likes):
+    def fits(self, arrays: Mapping[Path, Any]) -> bool:
+        """Whether this is for such arrays of xarray's, by where they stand in arguments."""
+        if self._xarray_options != _options() or list(arrays) != list(self._likes):
             return False
-        return all(like.fits(leaves[k]) for k, like in self._likes.items())
+        return all(like.fits(arrays[path]) for path, like in self._likes.items())
 
     def run(self, given: Any, named: Any) -> Any:
         """What the function gives for the elements, in arrays of xarray's.
@@ -104,15 +106,16 @@ class JitOfLabels(Jit):
         if (reads := self._traces.reads) is not None and reads.reason is not None:
             raise Abandoned(reads.reason)
         trace.is_labelled = True
-        number, made = -1, []
+        paths, made = iter(paths_of(arguments, keywords)), []
 
         def labelled(leaf: Any) -> Any:
-            nonlocal number
-            number += 1
-            if number not in self._likes:
+            path = next(paths)
+            if path not in self._likes:
+                if not _is_known(leaf):
+                    raise Abandoned(f"it is given a {type(leaf).__name__}")
                 return leaf
-            found = self._likes[number].filled(leaf)
-            made.append((self._likes[number], found, leaf))
+            found = self._likes[path].filled(leaf)
+            made.append((self._likes[path], found, leaf))
             return found
 
         given, named = with_leaves((arguments, keywords), labelled)
@@ -166,18 +169,23 @@ MOST_LABELS = 16
 """For how many sets of labels a function is kept traced, the latest ones."""
 
 
-def of_labels(jit: Jit, kept: list[JitOfLabels], leaves: Sequence[Any]) -> JitOfLabels | None:
+def of_labels(jit: Jit, kept: list[JitOfLabels], given: Any, named: Any) -> JitOfLabels | None:
     """What runs a function for arrays of xarray's with these labels; None where there is anything else among its
-    arguments than such, arrays, and what is the same whenever it is equal."""
-    known = (np.ndarray, slice, np.dtype, type, *CONSTANTS)
-    if not all(is_of_xarray(leaf) or (isinstance(leaf, known) and not is_labelled(leaf)) for leaf in leaves):
+    arguments, which may have been opened, than such, arrays, and what is the same whenever it is equal."""
+    leaves = [leaf for _, leaf in leaves_of((given, named))]
+    if not all(is_of_xarray(leaf) or (_is_known(leaf) and not is_labelled(leaf)) for leaf in leaves):
         return None
-    found = next((each for each in kept if each.fits(leaves)), None)
+    arrays = {p: leaf for p, leaf in zip(paths_of(given, named), leaves, strict=True) if is_of_xarray(leaf)}
+    found = next((each for each in kept if each.fits(arrays)), None)
     if found is None:
-        found = JitOfLabels(jit, leaves)
+        found = JitOfLabels(jit, {path: Like.of(array) for path, array in arrays.items()})
         kept.insert(0, found)
         del kept[MOST_LABELS:]
     return found
+
+
+def _is_known(leaf: Any) -> bool:
+    return isinstance(leaf, (np.ndarray, slice, np.dtype, type, Real, *CONSTANTS))
 
 
 __all__ = ["CalledAsItIsError", "JitOfLabels", "Like", "of_labels"]
