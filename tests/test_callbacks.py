@@ -6,6 +6,7 @@ import copy
 import gc
 import itertools
 import pickle
+import tracemalloc
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -517,3 +518,29 @@ def test_memory_that_became_too_small_is_given_back() -> None:
         p(np.zeros(n), np.zeros(n))
     gc.collect()
     assert [memory() is None for memory in memories] == [True, False]
+
+
+@pytest.mark.parametrize("search", [np.argmax, np.argmin])
+@pytest.mark.parametrize("axis", [0, 1, None])
+@pytest.mark.parametrize("turned", [False, True])
+def test_where_an_extremum_lies_is_found_without_a_copy(search: Any, axis: int | None, turned: bool) -> None:
+    """NumPy's functions for it copy an array that is read-only."""
+
+    def position(a: Any) -> Any:
+        return search(a.T if turned else a, axis=axis)
+
+    jitted = sl.jit(smallest=0, native=False, workers=1, machine=sl.Machine())(position)
+    values = np.random.default_rng(0).integers(0, 9, (700, 300)).astype(np.float64)
+    values[3, 5] = np.nan
+    given = values.T.copy() if turned else values
+    np.testing.assert_array_equal(jitted(given), position(given), strict=True)
+    tracemalloc.start()
+    try:
+        jitted(given)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        position(given)
+        own = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < own + given.nbytes // 4

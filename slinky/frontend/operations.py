@@ -23,7 +23,7 @@ from slinky.frontend.nodes import Array, Node, Operation, exactly, numbers
 from slinky.frontend.reals import Told, now
 from slinky.frontend.sizes import Length, are_same, value_of
 from slinky.frontend.streaming import TOTAL, streamed
-from slinky.ir.reducing import Reducing, reduced, write_result
+from slinky.ir.reducing import Reducing, only_reads, reduced, write_result
 from slinky.runtime.careful import careful
 from slinky.symbolic.expressions import Expr, as_expr
 from slinky.symbolic.intervals import point
@@ -313,6 +313,11 @@ class Calling:
     def has_threads(self) -> bool:
         """Whether it runs on all cores by itself (see `slinky.sched.callbacks`)."""
         return self.name == "matmul"
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether it is known to write to nothing that it is given (see `slinky.runtime.operations`)."""
+        return only_reads(self.function)
 
     def __call__(self, /, *operands: Array) -> None:
         count = len(self.adapters)

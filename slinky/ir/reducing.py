@@ -38,6 +38,7 @@ _UFUNCS = (
     np.add, np.multiply, np.maximum, np.minimum, np.logical_or, np.logical_and, np.bitwise_or, np.bitwise_and,
     np.bitwise_xor,
 )  # fmt: skip
+_READING = frozenset([*_OF_ELEMENTS, np.mean, np.var, np.std, np.argmax, np.argmin])
 
 
 @attrs.frozen
@@ -56,6 +57,11 @@ class Combined:
     fewer: int | None = None
     rooted: bool = False
     wide: tuple[int, ...] = ()
+
+
+def only_reads(function: Callable[..., Any]) -> bool:
+    """Whether NumPy vouches for a function of whole axes: it writes to nothing that it is given."""
+    return function in _READING or (getattr(function, "__self__", None) in _UFUNCS and function.__name__ == "reduce")
 
 
 class ChangedResultError(CallbackError):
@@ -78,6 +84,11 @@ class Reducing:
     @property
     def __name__(self) -> str:
         return self.name
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether it is known to write to nothing that it is given (see `slinky.runtime.operations`)."""
+        return only_reads(self.function)
 
     def __call__(self, source: Any, target: Any, **_: int) -> None:
         write_result(self.name, reduced(self.function, source, dict(self.keywords), self.axes, self.wide), target)

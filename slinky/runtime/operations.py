@@ -40,3 +40,12 @@ def takes_out(operation: Operation) -> bool:
     """Whether the function takes what it writes by the argument `out`, as ufuncs do. NumPy vouches for these: what they
     write and whether they work in place is not asked."""
     return isinstance(function_of(operation), (np.ufunc, Careful))
+
+
+def only_reads(operation: Operation) -> bool:
+    """Whether it is known that the function writes to nothing that it reads: NumPy vouches for it. Then it is given
+    arrays as they are: `argmax` and `argmin` copy what is read-only.
+
+    A callback with an attribute `only_reads` says it by itself.
+    """
+    return takes_out(operation) or bool(getattr(function_of(operation), "only_reads", False))

@@ -22,7 +22,7 @@ from slinky.ir.statements import Call, InputPort, LoweredFunc, OutputPort, Port,
 from slinky.runtime.codegen.peeling import steady_rate
 from slinky.runtime.codegen.scopes import CodeScope, Course
 from slinky.runtime.codegen.writer import Writer, is_costly
-from slinky.runtime.operations import takes_out
+from slinky.runtime.operations import only_reads
 from slinky.runtime.plan_tree import Assign, At, Crop, Located, Name, Onward, Rows, Sealed, Seen, Span, Value, Window
 from slinky.symbolic.bounds import decide
 from slinky.symbolic.expressions import Expr, Truth, all_of, constant, constant_value, equal, maximum, minimum
@@ -75,7 +75,7 @@ class DimCrop:
 
 def is_given_read_only(func: LoweredFunc) -> bool:
     """Whether what a func reads is given to its callback read-only."""
-    return not func.operation.writable_inputs and not takes_out(func.operation)
+    return not func.operation.writable_inputs and not only_reads(func.operation)
 
 
 def buffers_given_read_only(program: Program) -> frozenset[str]:
