@@ -245,6 +245,54 @@ def test_what_is_faster_only_in_c_is_run_as_it_is_until_then(monkeypatch: pytest
     assert plain.calls == 1 + ROUNDS + 1 + is_lost
 
 
+def growing(x: Array) -> Array:
+    """A function of which C gives other bits than NumPy here and there."""
+    return np.asarray(np.exp(x) * x + 1)
+
+
+def found(x: Array) -> Array:
+    """Nothing that C does."""
+    return np.asarray(x.argmax(axis=1))
+
+
+@needs_compiler
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_c_that_was_asked_for_is_measured_too(monkeypatch: pytest.MonkeyPatch, is_lost: bool) -> None:
+    monkeypatch.setattr(contests, "perf_counter", Clock(*((QUICK, SLOW) if is_lost else (SLOW, QUICK))))
+    function = sl.jit(workers=1, native=True)(stencil)
+    plain = counted(function)
+    for _ in range(2 * (ROUNDS + 1)):
+        np.testing.assert_array_equal(function(X), stencil(X), strict=True)
+    assert plain.calls == ROUNDS + 1
+    assert "runs in C" in function.explain(X)
+    assert ("called as it is: measured" in function.explain(X)) == is_lost
+    function(X)
+    assert plain.calls == ROUNDS + 1 + is_lost
+
+
+@needs_compiler
+def test_c_that_shows_in_results_is_not_measured() -> None:
+    options: list[dict[str, Any]] = [{}, {"fast": True}, {"smallest": 0}, {"max_bytes": 1 << 24}]
+    for function, each in ((growing, options[0]), *((stencil, each) for each in options[1:])):
+        traced = sl.jit(workers=1, native=True, **each)(function)
+        plain = counted(traced)
+        for _ in range(4):
+            np.testing.assert_allclose(traced(X), function(X), rtol=1e-13, atol=1e-15)
+        assert plain.calls == 0
+        assert "runs in C" in traced.explain(X)
+
+
+@needs_compiler
+@pytest.mark.parametrize("options", [{}, {"fast": True}])
+def test_what_has_no_c_is_left_to_numpy_where_that_was_asked_for(options: dict[str, Any]) -> None:
+    function = sl.jit(workers=1, native=True, **options)(found)
+    plain = counted(function)
+    for _ in range(3):
+        np.testing.assert_array_equal(function(X), found(X), strict=True)
+    assert plain.calls == 3
+    assert "called as it is" in function.explain(X)
+
+
 @needs_compiler
 @pytest.mark.usefixtures("moves_at_once")
 @pytest.mark.parametrize("is_lost", [True, False])

@@ -76,9 +76,11 @@ class Chooser:
         runs = runner(traced, run, shapes, scalars, plan.floats, of, workers, chooses=self._chooses)
         return self._tried(traced, tuple(array.shape for array in (*arrays, *empty)), run, runs, of, as_written)
 
-    def _may_be_tried(self, traced: Traced, of: Callable[[Length], int]) -> bool:
-        """Whether calls may be run as they are to see who is faster: the function does nothing but what was traced,
-        which of the two ran shows in nothing but time, and it takes little memory."""
+    def _may_be_tried(self, traced: Traced, plan: Runs | None, of: Callable[[Length], int]) -> bool:
+        """Whether calls may be run as they are to see who is faster, that or a plan: the function does nothing but what
+        was traced, which of the two ran shows in nothing but time, and it takes little memory."""
+        if not getattr(plan, "keeps_bits", True):  # as C computes some functions
+            return False
         if not self._chooses or self.loaded is not None or not self._traces.keeps(traced) or traced.shares_otherwise:
             return False
         is_exact = all(node.operation.exactness in EXACT_PIECES for node in traced.nodes)
@@ -94,7 +96,7 @@ class Chooser:
         as_written: Callable[..., Any],
     ) -> Runner | None:
         """What runs calls of these shapes while it is not known who is faster, and who is, then."""
-        if not self._may_be_tried(traced, of):
+        if not self._may_be_tried(traced, plan, of):
             return runs
         contest = traced.contest(shapes, plan)
         waits = isinstance(plan, Move) and contest.is_plain
@@ -115,7 +117,7 @@ class Chooser:
         found = estimate(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
         if found is None:
             return False, False
-        gain = LEAST_TRIED if self._may_be_tried(traced, of) else LEAST_GAIN
+        gain = LEAST_TRIED if self._may_be_tried(traced, None, of) else LEAST_GAIN
         is_faster = found.is_faster(gain)
         return is_faster, not is_faster and found.is_faster_in_c(gain) and self._may_move()
 
@@ -158,19 +160,26 @@ class Chooser:
                 traced.scheduled[key] = found
                 return found
         scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
-        is_faster, is_faster_in_c = self._is_worth_while(scheduled, traced, of)
-        if not (is_faster or is_faster_in_c):
-            found = None
-        elif self._may_move():
-            found = self._moving(traced, key, scheduled, stays=is_faster)
-        else:
-            found = scheduled.compile(backend="python" if self.loaded is not None else self._backend)
+        if (found := self._asked_in_c(scheduled)) is None:
+            is_faster, is_faster_in_c = self._is_worth_while(scheduled, traced, of)
+            if is_faster_in_c or (is_faster and self._may_move()):
+                found = self._moving(traced, key, scheduled, stays=is_faster)
+            elif is_faster:
+                found = scheduled.compile(backend="python" if self.loaded is not None else self._backend)
         if len(traced.scheduled) > KEPT_TRACES:
             traced.scheduled.clear()
             traced.asked.clear()
         traced.scheduled[key] = found
         traced.asked[key] = asked(plan.pipeline, [*arrays, *outputs], scalars, None if found is None else scheduled)
         return found
+
+    def _asked_in_c(self, scheduled: Pipeline) -> Runs | None:
+        """The plan of a schedule by a back end that was asked for, if C does anything in it: what else there is to run
+        is NumPy's, and judged as that."""
+        if self._backend == "python" or self.loaded is not None:
+            return None
+        plan = scheduled.compile(backend=self._backend)
+        return plan if getattr(plan, "runs_c", False) else None
 
     def _moving(self, traced: Traced, key: Shapes, scheduled: Pipeline, *, stays: bool) -> Move:
         """What runs a schedule by its Python plan, and by its native one when that is there. Where there will be none,
@@ -195,11 +204,12 @@ class Chooser:
                 return exported_in_words(exported)
         key = tuple(array.shape for array in (*arrays, *empty))
         scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
-        is_used = any(self._is_worth_while(scheduled, traced, lengths(values)))
+        is_used = self._asked_in_c(scheduled) is not None
+        is_used = is_used or any(self._is_worth_while(scheduled, traced, lengths(values)))
         runs = traced.scheduled.get(key)
         if key in traced.scheduled:  # it is known whether there is C for it
             is_used = runs is not None
-        is_tried = runs is not None and self._may_be_tried(traced, lengths(values))
+        is_tried = runs is not None and self._may_be_tried(traced, runs, lengths(values))
         contest = traced.found_contest(key, runs) if runs is not None and is_tried else None
         return schedule_in_words(scheduled, runs, contest, is_used=is_used)
 

@@ -71,10 +71,11 @@ def jit(
     * `smallest`: call the function as it is where all arguments take less than so many bytes, and nowhere else. Without
       it, it is called as it is where NumPy is predicted to be about as fast: always where neither arguments nor what it
       makes of them are large.
-    * `native`: whether arithmetic runs in C (`docs/native.md`). True: always, so that the first call for a range of
-      sizes waits for the compiler. False: never. Without it, calls begin with NumPy's loops, and move to C when a
-      compiler in the background, if there is one, is done: where that gives the same bits, and they have run for long
-      enough. `function.wait_native()` waits for it.
+    * `native`: whether arithmetic runs in C (`docs/native.md`). True: from the first call on, so that the first one for
+      a range of sizes waits for the compiler; where there is nothing for C to do, or it gives the same bits and is
+      measured to be slower, the function is called as it is, unless `smallest` is given. False: never. Without it,
+      calls begin with NumPy's loops, and move to C when a compiler in the background, if there is one, is done: where
+      that gives the same bits, and they have run for long enough. `function.wait_native()` waits for it.
     * `fast`: C may round otherwise than NumPy does; with `native`, and not with `exact`.
     * `exact`: the same results as NumPy's in every bit: what is nearly the same by pieces runs as one piece.
     * `donate`: the name of an argument that the function may write to, or several; to write to others is refused. The

@@ -83,7 +83,7 @@ class Jit:
         self._given_smallest = smallest
         self._smallest = SMALL_BYTES if smallest is None else smallest
         self._looks = LOOKS if smallest is None else 0
-        self._chooses = smallest is None and backend == "python" and "max_bytes" not in options
+        self._chooses = smallest is None and "max_bytes" not in options
         self._options = options
         self._backend = backend
         self._donate = donate

@@ -77,6 +77,11 @@ class NativePlan(Plan):
         """Whether there is a compiler for them."""
         return compiler() is not None
 
+    @property
+    def keeps_bits(self) -> bool:
+        """Whether results are those of the Python plan in every bit."""
+        return not self.runs_c or all(map(_keeps_bits, funcs_in(self.program)))
+
     def variant(self, kind: Kind) -> Variant:
         """A variant of the function; made on the first use, and before it, what it needs of C."""
         if kind not in self._variants and kind not in self._made:
@@ -133,6 +138,11 @@ class NativePlan(Plan):
 class FastNativePlan(NativePlan):
     """The same, whose arithmetic the compiler may contract and put in another order."""
 
+    @property
+    def keeps_bits(self) -> bool:
+        """Whether results are those of the Python plan in every bit."""
+        return not self.runs_c
+
     def _compiler(self) -> Compiler | None:
         found = super()._compiler()
         return None if found is None else found.fast()
@@ -157,6 +167,11 @@ class ExactPlan(AutoPlan):
     def makes_loops_of(func: LoweredFunc) -> bool:
         """Whether what a func computes is C as a whole, and the same in every bit."""
         return NativePlan.makes_loops_of(func) and _keeps_bits(func)
+
+    @property
+    def keeps_bits(self) -> bool:
+        """Whether results are those of the Python plan in every bit."""
+        return True
 
     def _may_do(self, func: LoweredFunc) -> bool:
         """Of formulas, those that C computes wholly, as NumPy does; of reductions, those in NumPy's order; all else."""
