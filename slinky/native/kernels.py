@@ -4,7 +4,7 @@ Idea. A formula says all that there is to know: dtypes, steps in an order in whi
 input moves with the dimensions. So the text is one pass over its steps, inside a nest of loops over the output. Arrays
 are given as NumPy has them, with their strides. Dimensions that follow each other in memory in all arrays become one
 loop, and where the innermost loop goes element by element through all of them, it is one that compilers turn into
-vector instructions.
+vector instructions; else elements are gathered for it (`turning`).
 
 A ufunc that has a function over strips (`functions`) is no line but a call, between loops over a strip.
 
@@ -39,6 +39,7 @@ from slinky.ir.formulas import (
     argument_types,
 )
 from slinky.ir.formulas import Step as FormulaStep
+from slinky.native import turning
 from slinky.native.clipping import clip_before, clipped_conversions, without_clips
 from slinky.native.comparing import comparisons_in
 from slinky.native.dividing import RAISED, clipped, texts_in
@@ -207,6 +208,8 @@ class _Place:
     text: str
     is_dense: bool
     dense: frozenset[str] = frozenset()
+    first: str = ""
+    """Where along the dimension the loop begins: what is to be added to this place there."""
 
 
 class _Kernel:
@@ -230,7 +233,7 @@ class _Kernel:
     def text(self) -> str:
         """The whole file."""
         empty = f"if ({' || '.join(f'n{d} == 0' for d in range(self.rank))}) return 0;"
-        lines = [*self._extents(), empty, *self._places(), *self._alignment(), *self._merging()]
+        lines = [*self._extents(), empty, *self._places(), *self._alignment(), *self._turning(), *self._merging()]
         lines += ["feclearexcept(FE_ALL_EXCEPT);", *self._nest(), f"return {OCCURRED};"]
         body = "\n".join(f"    {line}" for line in lines)
         own = "".join(f"\n{text}" for text in self._called(body))
@@ -238,9 +241,9 @@ class _Kernel:
 
     def function(self, name: str) -> KernelFunction:
         """A function for other C code."""
-        unasked = set(range(self.formula.rank)) - {s.dim for s in self.formula.steps if isinstance(s, Coordinate)}
+        unasked = set(range(self.formula.rank)) - self._asked_dims()
         quiet = [f"(void)first{d};" for d in sorted(unasked) if self.formula.has_coordinates()]
-        lines = [*quiet, *self._extents(), *self._places(), *self._merging(), *self._nest()]
+        lines = [*quiet, *self._extents(), *self._places(), *self._turning(), *self._merging(), *self._nest()]
         body = "\n".join(f"    {line}" for line in without_unused(lines))
         text = f"static void {name}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
         return KernelFunction("\n".join(self._called(body)), text)
@@ -291,7 +294,7 @@ class _Kernel:
         return None if RAISED in text else KernelFunction("\n".join(self._called(text)), text)
 
     def _called(self, body: str) -> list[str]:
-        return [*texts_of(self.functions.values()), *texts_in(body), *comparisons_in(body)]
+        return [*turning.texts_in(body), *texts_of(self.functions.values()), *texts_in(body), *comparisons_in(body)]
 
     def _parameters(self) -> list[str]:
         parameters = [f"const array *{name}" for name in self.names]
@@ -308,6 +311,10 @@ class _Kernel:
         return {
             axis.dim: (position, axis.step) for position, axis in enumerate(self.formula.inputs[k]) if axis is not None
         }
+
+    def _asked_dims(self) -> set[int]:
+        """The dimensions of which coordinates are elements."""
+        return {step.dim for step in self.formula.steps if isinstance(step, Coordinate)}
 
     def _extents(self) -> Iterator[str]:
         for d in range(self.rank):
@@ -331,9 +338,20 @@ class _Kernel:
                 strides = "".join(f" | (uintptr_t)s_{name}_{d}" for d in range(self.rank))
                 yield f"if (((uintptr_t)p_{name}{strides}) % {size}) return {MISALIGNED};"
 
+    def _turning(self) -> Iterator[str]:
+        """The dimensions in the order in which elements lie in memory, unless somebody asks where an element is."""
+        if self._may_go_by_tiles:
+            moving = [len(self._axes(k)) for k in range(len(self.names))]
+            yield from turning.turning(self.rank, self.names, may_turn=set(moving) <= {0, self.rank})
+
+    @property
+    def _may_go_by_tiles(self) -> bool:
+        """Whether loops over the last two dimensions may go tile by tile."""
+        return self.rank > 1 and not self._asked_dims() and any(len(self._axes(k)) > 1 for k in range(len(self.inputs)))
+
     def _merging(self) -> Iterator[str]:
         """A dimension along which every array goes on where a row of the next one ends is one with that."""
-        asked = {step.dim for step in self.formula.steps if isinstance(step, Coordinate)}
+        asked = self._asked_dims()
         for d in reversed(range(self.rank - 1)):
             if asked & set(range(d, self.rank)):
                 return
@@ -354,66 +372,103 @@ class _Kernel:
 
     def _nest(self) -> Iterator[str]:
         inner = self.rank - 1
-        moving = [name for k, name in enumerate(self.names) if inner in self._axes(k)]
-        dense, spread = (list(self._loop(set(moving), is_dense=each)) for each in (True, False))
-        notes = any(f"&{RAISED})" in line for line in dense)
+        moving = [k for k in range(len(self.names)) if inner in self._axes(k)]
+        loop = list(self._loop({self.names[k] for k in moving}))
+        notes = any(f"&{RAISED})" in line for line in loop)
         if notes:
             yield f"int {RAISED} = 0;"
         for number, each in self.clipped.items():
             of, bounds = type_of(each.dtype), [constant_text(bound.value) for bound in (each.low, each.high)]
             yield f"const volatile {of} bounds{number}[2] = {{{', '.join(bounds)}}};"
             yield f"const {of} low{number} = bounds{number}[0], high{number} = bounds{number}[1];"
-        for d in range(inner):
-            yield f"{'    ' * d}for (intptr_t i{d} = 0; i{d} < n{d}; i{d}++) {{"
-        pad = "    " * inner
-        for name in self.names:
-            terms = [f"p_{name}", *(f"i{d} * s_{name}_{d}" for d in range(inner))]
-            yield f"{pad}char *r_{name} = {' + '.join(terms)};"
-        sizes = {name: self._dtype(k).itemsize for k, name in enumerate(self.names)}
-        yield f"{pad}if ({' && '.join(f's_{name}_{inner} == {sizes[name]}' for name in moving) or '1'}) {{"
-        yield from (f"{pad}    {line}" for line in dense)
-        yield f"{pad}}} else {{"
-        yield from (f"{pad}    {line}" for line in spread)
-        yield f"{pad}}}"
-        for d in reversed(range(inner)):
-            yield f"{'    ' * d}}}"
+        dense = " && ".join(f"s_{self.names[k]}_{inner} == {self._dtype(k).itemsize}" for k in moving)
+        yield f"if ({dense or '1'}) {{"
+        yield from (f"    {line}" for line in self._dense(loop))
+        yield "} else {"
+        yield from (f"    {line}" for line in self._gathered(loop, moving))
+        yield "}"
         if notes:
             yield f"if ({RAISED}) feraiseexcept({RAISED});"
 
-    def _loop(self, moving: set[str], *, is_dense: bool) -> Iterator[str]:
-        """What is done along the innermost dimension: one loop, or a strip at a time, if functions take strips."""
+    def _dense(self, loop: Sequence[str]) -> Iterator[str]:
+        """The nest where elements follow each other along the innermost dimension."""
         inner = self.rank - 1
+        if inner in self._asked_dims():
+            yield "const intptr_t first = 0;"
+        yield f"const intptr_t n = n{inner};"
+        yield from self._around([f"for (intptr_t i{d} = 0; i{d} < n{d}; i{d}++) {{" for d in range(inner)], loop)
+
+    def _gathered(self, loop: Sequence[str], moving: Sequence[int]) -> Iterator[str]:
+        """The nest where some do not: these are gathered before, a few columns of a row at a time, or scattered
+        afterwards."""
+        *others, inner = range(self.rank)
+        tiled = others.pop() if self._may_go_by_tiles else None
+        around = [f"for (intptr_t i{d} = 0; i{d} < n{d}; i{d}++) {{" for d in others]
+        around += [f"for (intptr_t start = 0; start < n{tiled}; start += rows) {{"] if tiled is not None else []
+        around += [f"for (intptr_t first = 0; first < n{inner}; first += columns) {{"]
+        end = f"({_least('start + rows', f'n{tiled}')})"
+        around += [f"for (intptr_t i{tiled} = start; i{tiled} < {end}; i{tiled}++) {{"] if tiled is not None else []
+        size = max(self._dtype(k).itemsize for k in range(len(self.names)))
+        yield from turning.tiles(self.rank, self.names, size, is_turned=tiled is not None)
+        buffers, before, after = [], [], []
+        for k in moving:
+            name, of, size = self.names[k], type_of(self._dtype(k)), self._dtype(k).itemsize
+            stride = f"s_{name}_{inner}"
+            buffers.append(f"_Alignas(64) {of} b_{name}[{turning.COLUMNS}];")
+            if name in self.outputs:
+                before.append(f"char *q_{name} = r_{name};")
+                after.append(f"if ({stride} != {size}) slinky_scatter_{of}(q_{name}, {stride}, b_{name}, n);")
+            else:
+                before.append(f"if ({stride} != {size}) slinky_gather_{of}(b_{name}, r_{name}, {stride}, n);")
+            before.append(f"if ({stride} != {size}) r_{name} = (char *)b_{name};")
+        yield from buffers
+        count = f"const intptr_t n = {_least('columns', f'n{inner} - first')};"
+        yield from self._around(around, [*before, *loop, *after], [count])
+
+    def _around(self, around: Sequence[str], loop: Sequence[str], before: Sequence[str] = ()) -> Iterator[str]:
+        """Loops around lines that go along the innermost dimension."""
+        inner = self.rank - 1
+        yield from (f"{'    ' * depth}{line}" for depth, line in enumerate(around))
+        lines = list(before)
+        for name in self.names:
+            terms = [f"p_{name}", *(f"i{d} * s_{name}_{d}" for d in range(inner))]
+            terms += [f"first * s_{name}_{inner}"] if before else []
+            lines.append(f"char *r_{name} = {' + '.join(terms)};")
+        yield from (f"{'    ' * len(around)}{line}" for line in [*lines, *loop])
+        yield from (f"{'    ' * depth}}}" for depth in reversed(range(len(around))))
+
+    def _loop(self, moving: set[str]) -> Iterator[str]:
+        """What is done along the innermost dimension: one loop, or a strip at a time, if functions take strips."""
         for k, name in enumerate(self.names):
             of = type_of(self._dtype(k))
             if name in self.outputs:
-                if is_dense:
-                    yield f"{of} *v_{name} = ({of} *)r_{name};"
-            elif name not in moving:
-                yield f"const {of} {name}_ = {element_text(f'*(const {of} *)r_{name}', self._dtype(k))};"
-            elif is_dense:
+                yield f"{of} *v_{name} = ({of} *)r_{name};"
+            elif name in moving:
                 yield f"const {of} *v_{name} = (const {of} *)r_{name};"
+            else:
+                yield f"const {of} {name}_ = {element_text(f'*(const {of} *)r_{name}', self._dtype(k))};"
         if self.functions:
-            yield from self._by_strips(moving, is_dense=is_dense)
+            yield from self._by_strips(moving)
             return
-        if is_dense:
-            yield "#pragma GCC ivdep"
-        yield f"for (intptr_t i = 0; i < n{inner}; i++) {{"
-        yield from (f"    {line}" for line in self._steps(self.live, moving, _Place("i", is_dense), self.results))
-        yield from (f"    {line}" for line in self._stores(_Place("i", is_dense)))
+        place = _Place("i", is_dense=True, first="first + ")
+        yield "#pragma GCC ivdep"
+        yield "for (intptr_t i = 0; i < n; i++) {"
+        yield from (f"    {line}" for line in self._steps(self.live, moving, place, self.results))
+        yield from (f"    {line}" for line in self._stores(place))
         yield "}"
 
-    def _by_strips(self, moving: set[str], *, is_dense: bool) -> Iterator[str]:
-        there = {k: f"v_{name} + at" for k, name in enumerate(self.inputs) if is_dense and name in moving}
+    def _by_strips(self, moving: set[str]) -> Iterator[str]:
+        there = {k: f"v_{name} + at" for k, name in enumerate(self.inputs) if name in moving}
         strips = Strips(self.formula, self.results, self.live, self.functions, there)
         if len(strips.buffers) > MOST_STRIPS:
             raise UnknownError
         for name, dtype in strips.buffers.items():
             yield f"_Alignas(64) {type_of(dtype)} {name}[{STRIP}];"
-        extent = f"n{self.rank - 1}"
-        yield f"for (intptr_t at = 0; at < {extent}; at += {STRIP}) {{"
-        yield f"    const intptr_t m = {extent} - at < {STRIP} ? {extent} - at : {STRIP};"
+        yield f"for (intptr_t at = 0; at < n; at += {STRIP}) {{"
+        yield f"    const intptr_t m = {_least('n - at', str(STRIP))};"
+        place = _Place("at + i", is_dense=True, first="first + ")
         for stage in range(strips.count):
-            yield from (f"    {line}" for line in self._stage(strips, stage, moving, _Place("at + i", is_dense)))
+            yield from (f"    {line}" for line in self._stage(strips, stage, moving, place))
         yield "}"
 
     def _stage(self, strips: Strips, stage: int, moving: set[str], place: _Place) -> Iterator[str]:
@@ -492,7 +547,8 @@ class _Kernel:
         return clipped(value, found.dtype, step.dtype, (f"low{number}", f"high{number}"))
 
     def _coordinate(self, step: Coordinate, place: _Place) -> str:
-        return f"first{step.dim} + {place.text if step.dim == self.rank - 1 else f'i{step.dim}'}"
+        along = f"{place.first}{place.text}" if step.dim == self.rank - 1 else f"i{step.dim}"
+        return f"first{step.dim} + {along}"
 
     def _operand(self, operand: Operand) -> str:
         match operand:
@@ -506,6 +562,10 @@ class _Kernel:
                 return constant_text(value)
             case _:
                 assert_never(operand)
+
+
+def _least(one: str, other: str) -> str:
+    return f"{one} < {other} ? {one} : {other}"
 
 
 def _name(result: Result) -> str:
