@@ -651,3 +651,33 @@ def test_a_number_is_repeated_along_its_only_axis() -> None:
             assert_same(traced(np.arange(8)), np.repeat(np.arange(8).sum(), 2, axis=0))
         except sl.TracingError:
             assert options
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.complex128])
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {}, {"nan": 3}, {"nan": np.nan}, {"posinf": np.inf, "neginf": -1.5}, {"nan": np.float32(2.5)}, {"nan": 1e300},
+        {"posinf": 10**400}, {"nan": np.array(2.0)}, {"nan": True}, {"copy": False},
+    ],
+)  # fmt: skip
+def test_numbers_in_the_place_of_what_is_none(dtype: Any, native: bool, keywords: Any) -> None:
+    """In each dtype that has some, and in others; by numbers that the dtype holds, and by others."""
+    rng = np.random.default_rng(0)
+    values = rng.choice(np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.5, 3e38]), (37, 50))
+    with np.errstate(all="ignore"):
+        values = (rng.integers(-9, 9, values.shape) if dtype is np.int64 else values).astype(dtype)
+
+    def function(x: Any) -> Any:
+        return np.nan_to_num(x + 0, **keywords)
+
+    def found(of: Any) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                result = of(values.copy())
+        except Exception as error:
+            return type(error)
+        return result.dtype, result.shape, np.asarray(result).tobytes()
+
+    assert found(sl.jit(native=native, smallest=0)(function)) == found(function)

@@ -342,10 +342,28 @@ _register_elements()
 def nan_to_num(x: Value, copy: Any = True, **keywords: Any) -> LazyArray:
     """Numbers in the place of what is none: in the array itself, unless it is to be copied."""
     _require_plain({"copy": copy, **keywords})
-    found: LazyArray = pointwise(np.nan_to_num, (x,), keywords, name="nan_to_num")
+    array = as_lazy(x)
+    filled = _chosen(array, **keywords) if array._shape and array.dtype in (np.float32, np.float64) else None
+    found: LazyArray = pointwise(np.nan_to_num, (x,), keywords, name="nan_to_num") if filled is None else filled
     if not copy and not as_lazy(x).is_scalar and as_lazy(x).dtype.kind in "fc":
         as_lazy(x).write(found)
     return found if copy or not found._shape else as_lazy(x)
+
+
+def _chosen(array: LazyArray, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> LazyArray | None:
+    """Numbers in the place of what is none, one choice after the other; None if they are no numbers of its dtype."""
+    ends = np.finfo(array.dtype)
+    wanted = (ends.min if neginf is None else neginf, ends.max if posinf is None else posinf, nan)
+    if not all(type(each) in (int, float) or isinstance(each, (np.integer, np.floating)) for each in wanted):
+        return None
+    with np.errstate(all="ignore"):
+        low, high, middle = (array.dtype.type(each) for each in wanted)
+    if any(np.isinf(end) and not np.isinf(each) for end, each in zip((low, high, middle), wanted, strict=True)):
+        return None  # NumPy warns of it
+    found: LazyArray = array
+    for is_it, value in ((np.equal(array, -np.inf), low), (np.equal(array, np.inf), high), (np.isnan(array), middle)):
+        found = pointwise(np.where, (is_it, value, found), name="nan_to_num", scalars=False)
+    return found
 
 
 @understood(np.real, how=ELEMENTS)
