@@ -59,7 +59,7 @@ _STRIDED = """\
 #ifdef __GNUC__
 __attribute__((noinline, unused))
 #endif
-static void slinky_gather_@T(@T *to, const char *from, intptr_t stride, intptr_t n)
+static void slinky_gather_@T(@T *restrict to, const char *restrict from, intptr_t stride, intptr_t n)
 {
     const @T *p = (const @T *)from;
     const intptr_t size = sizeof(@T);
@@ -72,7 +72,7 @@ static void slinky_gather_@T(@T *to, const char *from, intptr_t stride, intptr_t
     else
         for (intptr_t i = 0; i < n; i++) to[i] = *(const @T *)(from + i * stride);
 }
-static inline void slinky_scatter_@T(char *to, intptr_t stride, const @T *from, intptr_t n)
+static inline void slinky_scatter_@T(char *restrict to, intptr_t stride, const @T *restrict from, intptr_t n)
 {
     for (intptr_t i = 0; i < n; i++) *(@T *)(to + i * stride) = from[i];
 }
