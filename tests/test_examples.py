@@ -227,6 +227,20 @@ def test_a_spectrogram(warm: Warm) -> None:
     assert "a sound has one frame at least" in refused.stderr
 
 
+def test_frames_of_a_camera(warm: Warm) -> None:
+    done = run("camera.py", 3)
+    assert done.returncode == 0, done.stderr
+    assert "corrected is traced: 12 operations" in done.stdout
+    assert "traced at each call" not in done.stdout
+    assert (
+        "3 frames of 1080 x 1920 pixels, each with an exposure of its own: every bit as it should be\n" in done.stdout
+    )
+    assert traced_bytes(done.stdout, "as it is") > 4 * traced_bytes(done.stdout, "by pieces")
+    refused = warm.run(EXAMPLES / "camera.py", "0")
+    assert refused.returncode == 2
+    assert "there is one frame at least" in refused.stderr
+
+
 def test_a_segmentation(tmp_path: Path) -> None:
     done = run("segmentation.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
