@@ -95,6 +95,17 @@ def kernel_text(formula: Formula, results: Sequence[Result] = ()) -> str | None:
         return None
 
 
+_NOT_INLINED = """\
+#ifndef NOT_INLINED
+#ifdef __GNUC__
+#define NOT_INLINED __attribute__((noinline))
+#else
+#define NOT_INLINED
+#endif
+#endif
+"""
+
+
 @attrs.frozen
 class KernelFunction:
     """A function of other C code, or lines of one; the functions that these call, to stand before, which may be there
@@ -243,10 +254,29 @@ class _Kernel:
         """A function for other C code."""
         unasked = set(range(self.formula.rank)) - self._asked_dims()
         quiet = [f"(void)first{d};" for d in sorted(unasked) if self.formula.has_coordinates()]
-        lines = [*quiet, *self._extents(), *self._places(), *self._turning(), *self._merging(), *self._nest()]
+        places = [*quiet, *self._extents(), *self._places()]
+        spread = [*places, *self._turning(), *self._merging(), *self._nest()]
+        given = ", ".join(each.rpartition(" ")[2].lstrip("*") for each in self._parameters())
+        dense = [*places, f"if ({self._is_spread()}) {{", f"    {name}_spread({given});", "    return;", "}"]
+        dense += [*self._merging(), *self._nest(is_dense=True)]
+        text = self._as_function(f"NOT_INLINED static void {name}_spread", spread) + self._as_function(
+            f"static void {name}", dense
+        )
+        return KernelFunction("\n".join([_NOT_INLINED, *self._called(text)]), text)
+
+    def _as_function(self, head: str, lines: Sequence[str]) -> str:
         body = "\n".join(f"    {line}" for line in without_unused(lines))
-        text = f"static void {name}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
-        return KernelFunction("\n".join(self._called(body)), text)
+        return f"{head}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
+
+    def _is_spread(self) -> str:
+        """Whether elements do not follow each other along the innermost dimension, or only a few do, where another one
+        may take its place. That is done by a function of its own: with room for what is gathered, the usual one was not
+        put into the loops that call it."""
+        inner = self.rank - 1
+        if not self._may_go_by_tiles:
+            return f"!({self._is_dense()})"
+        follow = [f"s_{name}_{inner - 1} == s_{name}_{inner} * n{inner}" for name in self.names]
+        return f"!({self._is_dense()}) || (n{inner} < {turning.SHORT} && !({' && '.join(follow)}))"
 
     def inlined(self, extents: Sequence[int], dense: Collection[int]) -> KernelFunction | None:
         """Lines for so many elements, in loops of which compilers know how long they are."""
@@ -370,7 +400,8 @@ class _Kernel:
 
     # Loops --------------------------------------------------------------------------------------------------------
 
-    def _nest(self) -> Iterator[str]:
+    def _nest(self, *, is_dense: bool = False) -> Iterator[str]:
+        """The loops, where it may be known that elements follow each other along the innermost dimension."""
         inner = self.rank - 1
         moving = [k for k in range(len(self.names)) if inner in self._axes(k)]
         loop = list(self._loop({self.names[k] for k in moving}))
@@ -381,14 +412,19 @@ class _Kernel:
             of, bounds = type_of(each.dtype), [constant_text(bound.value) for bound in (each.low, each.high)]
             yield f"const volatile {of} bounds{number}[2] = {{{', '.join(bounds)}}};"
             yield f"const {of} low{number} = bounds{number}[0], high{number} = bounds{number}[1];"
-        dense = " && ".join(f"s_{self.names[k]}_{inner} == {self._dtype(k).itemsize}" for k in moving)
-        yield f"if ({dense or '1'}) {{"
+        yield "{" if is_dense else f"if ({self._is_dense()}) {{"
         yield from (f"    {line}" for line in self._dense(loop))
-        yield "} else {"
-        yield from (f"    {line}" for line in self._gathered(loop, moving))
+        if not is_dense:
+            yield "} else {"
+            yield from (f"    {line}" for line in self._gathered(loop, moving))
         yield "}"
         if notes:
             yield f"if ({RAISED}) feraiseexcept({RAISED});"
+
+    def _is_dense(self) -> str:
+        inner = self.rank - 1
+        moving = [k for k in range(len(self.names)) if inner in self._axes(k)]
+        return " && ".join(f"s_{self.names[k]}_{inner} == {self._dtype(k).itemsize}" for k in moving) or "1"
 
     def _dense(self, loop: Sequence[str]) -> Iterator[str]:
         """The nest where elements follow each other along the innermost dimension."""
