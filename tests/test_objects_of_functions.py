@@ -9,6 +9,7 @@ import enum
 import functools
 import pickle
 import threading
+import weakref
 from collections import deque
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
@@ -707,4 +708,47 @@ def test_globals_that_methods_read_are_not_those_of_another_call(function: Any) 
         for value in (1.0, 2.0, 3.0):
             LARGE[...] = value
             checked(traced, own, x)
+
+
+def test_what_keeps_an_object_without_holding_it_keeps_that_object() -> None:
+    known: Any = weakref.WeakKeyDictionary()
+
+    def function(own: Any, x: Any) -> Any:
+        return x * known.setdefault(own, own.gain * 2)
+
+    def referring(own: Any, x: Any) -> Any:
+        found.append(weakref.ref(own))
+        return x * own.gain
+
+    found: list[Any] = []
+    traced, referred, own, x = jit(function), jit(referring), Lens(2.0), image(4, 3)
+    for _ in range(3):
+        assert_same(traced(own, x), x * np.float32(4))
+        assert list(known) == [own]
+        assert_same(referred(own, x), x * np.float32(2))
+        assert [each() is own for each in found] == [True] * len(found)
+        own.gain = 2.0
+
+
+def test_objects_say_what_ufuncs_do_with_them() -> None:
+    class Own:
+        def __init__(self, gain: float) -> None:
+            self.gain = gain
+
+        def __rmul__(self, other: Any) -> Any:
+            raise AssertionError("NumPy asks for ufuncs first")
+
+        def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **named: Any) -> Any:
+            return ufunc(*[each.gain if isinstance(each, Own) else each for each in given], **named) + 1
+
+    class Other(Own):
+        __array_ufunc__ = None  # type: ignore[assignment]
+
+        def __rmul__(self, other: Any) -> Any:
+            return other + self.gain
+
+    for own in (Own(2.0), Own(3.0), Other(2.0), Other(3.0)):
+        x = image(4, 3)
+        traced = jit(lambda own, x: x * own - (x + own if type(own) is Own else 1))
+        for _ in range(2):
             checked(traced, own, x)

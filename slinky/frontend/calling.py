@@ -367,6 +367,8 @@ def call_operator(name: str, given: tuple[Any, ...]) -> Any:
     others = [value for value in given if not is_known(value)]
     if any(map(_takes_over, others)):
         return NotImplemented
+    if any(map(_has_ufuncs_of_its_own, others)):
+        return ufunc(*given)
     if others:
         return _called_with_others(name, given)
     if name == "pow":
@@ -401,7 +403,7 @@ def _has_ufuncs_of_its_own(value: Any) -> bool:
 def _takes_over(value: Any) -> bool:
     """Whether arrays leave an operator to what stands beside them, as NumPy has it."""
     if hasattr(type(value), "__array_ufunc__"):
-        return _has_ufuncs_of_its_own(value)
+        return type(value).__array_ufunc__ is None
     return bool(getattr(value, "__array_priority__", 0) > 0)
 
 

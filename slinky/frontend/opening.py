@@ -75,7 +75,7 @@ class Opening:
         """Arguments with objects opened; as they are where one is not known in all of its parts."""
         self._reader.are_good()
         reads = self._reader.reads_now()
-        while True:
+        while reads.reason is None:
             read = reads.extent
             walk = _Walk(reads, self._home)
             try:
@@ -86,12 +86,12 @@ class Opening:
             except _NotKnownError:
                 reads.refuse_captured()
                 return given, named
-            if read == reads.extent:
-                break
-            self._reader.look_again()
-        if self._reader.constants:
-            return self._with_constants(found, found_named)
-        return found, found_named
+            if read != reads.extent:
+                self._reader.look_again()
+            elif reads.reason is None:
+                return self._with_constants(found, found_named) if self._reader.constants else (found, found_named)
+        reads.refuse_captured()
+        return given, named
 
     def _with_constants(self, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any]:
         """The same, where arrays whose values were asked for are what they hold."""

@@ -20,7 +20,7 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleT
 from typing import Any
 
 from slinky.frontend.given import lazy_arrays
-from slinky.frontend.indexed import indexed_array, is_indexed
+from slinky.frontend.indexed import indexed_array, is_indexed, own_array
 from slinky.frontend.kinds import BUILTINS, is_just_called
 from slinky.frontend.namespaces import TracedNumpy, is_replaced
 from slinky.frontend.paths import all_code, passed_on
@@ -72,24 +72,25 @@ class Sight:
         return self._found[self._function]  # type: ignore[index]
 
     def end(self) -> None:
-        """Have functions that somebody keeps see what others stood for."""
+        """Have functions that somebody keeps see what others stood for, arrays among them."""
         own = {id(standing): self._others[identity] for identity, standing in self._standing.items()}
         self._standing.clear()
-        for names in self._seen if own else ():
-            for name in [name for name, value in names.items() if id(value) in own]:
+        for names in self._seen:
+            for name in [name for name, value in names.items() if id(value) in own or own_array(value) is not value]:
                 dict.pop(names, name)
-        for each in self._found.values() if own else ():
+        for each in self._found.values():
             for cell in each.__closure__ or ():
-                if _contents(cell) in own:
-                    cell.cell_contents = own[_contents(cell)]
+                value = _contents(cell)
+                if (found := own.get(id(value), own_array(value))) is not value:
+                    cell.cell_contents = found
 
 
-def _contents(cell: CellType) -> int:
-    """The identity of what a variable holds; 0 if it holds nothing."""
+def _contents(cell: CellType) -> Any:
+    """What a variable holds; None if it holds nothing."""
     try:
-        return id(cell.cell_contents)
+        return cell.cell_contents
     except ValueError:
-        return 0
+        return None
 
 
 def _by_module(functions: Iterable[FunctionType]) -> list[list[FunctionType]]:
