@@ -5,6 +5,7 @@ Each test compares with the function as it is; `kept` says whether it was traced
 
 from __future__ import annotations
 
+import abc
 import enum
 import functools
 import pickle
@@ -752,3 +753,160 @@ def test_objects_say_what_ufuncs_do_with_them() -> None:
         traced = jit(lambda own, x: x * own - (x + own if type(own) is Own else 1))
         for _ in range(2):
             checked(traced, own, x)
+
+
+TABLE = image(4, 3)
+
+
+def test_arrays_that_are_the_same_are_the_same_for_a_function() -> None:
+    def by_arguments(a: Any, b: Any) -> Any:
+        return a + 1 if a is b else a + b * 2
+
+    def by_attributes(own: Any, x: Any) -> Any:
+        return x + 1 if own.gain is x else x + own.gain
+
+    def by_a_global(x: Any) -> Any:
+        return x + 1 if TABLE is not x else x + TABLE
+
+    x, other, own = image(4, 3), image(4, 3), Lens(2.0)
+    for function, calls in [
+        (by_arguments, [(x, other), (x, x), (other, x), (other, other), (x, other)]),
+        (by_attributes, [(own, x), (own, other), (own, x)]),
+        (by_a_global, [(x,), (TABLE,), (x,)]),
+    ]:
+        traced = jit(function)
+        own.gain = other  # type: ignore[assignment]
+        for given in calls * 2:
+            assert_same(traced(*given), function(*given))  # type: ignore[operator]
+        assert kept(traced) == 1
+
+
+def test_an_argument_that_is_kept_is_that_argument() -> None:
+    found: list[Any] = []
+
+    def function(own: Any, x: Any) -> Any:
+        found.extend([x, own.gain, x[1:, ::2]])
+        return x * own.gain
+
+    traced, own, x = jit(function), Lens(image(3)), image(4, 3)  # type: ignore[arg-type]
+    for _ in range(2):
+        checked(traced, own, x)
+    for k in range(0, len(found), 3):
+        assert found[k] is x
+        assert found[k + 1] is own.gain
+        assert np.shares_memory(found[k + 2], x)
+        assert_same(found[k + 2], x[1:, ::2])
+
+
+class Weighted(enum.Enum):
+    """Members with attributes of their own, and values that have no hash."""
+
+    FIRST = 1
+    LISTED = (2, [3])
+
+    def __init__(self, *given: Any) -> None:
+        self.weight = float(given[0])
+        self.weights = [self.weight]
+
+
+def test_what_is_changed_in_a_member_of_an_enumeration_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def given(own: Any, x: Any) -> Any:
+        return x * own.weight + own.weights[0]
+
+    def named(x: Any) -> Any:
+        return x * Weighted.FIRST.weight + Weighted.FIRST.weights[0]
+
+    x = image(4, 3)
+    one, other = jit(given), jit(named)
+    for member in (Weighted.FIRST, Weighted.LISTED):
+        for weight in (member.weight, 5.0):
+            for first in (1.0, 7.0):
+                monkeypatch.setattr(member, "weight", weight)
+                member.weights[0] = first
+                checked(one, member, x)
+                checked(one, member, x)
+                assert_same(other(x), named(x))
+
+
+class Base(abc.ABC):  # noqa: B024
+    """What others are registered with."""
+
+    def __init_subclass__(cls) -> None:
+        Registered.made.append(1)
+
+
+class Described:
+    """Something of another class tells what it has."""
+
+    class Telling:
+        """By itself."""
+
+        value = 1.0
+
+        def __get__(self, own: Any, kind: Any) -> float:
+            return Described.Telling.value
+
+    gain = Telling()
+    special = 2.0
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def told(self) -> Any:
+        """By a name that only this function speaks of."""
+        return self.x * self.special
+
+
+def of_class(own: Any) -> Any:
+    """By names that are read after the class is."""
+    return own.told() + own.x * own.special
+
+
+def test_classes_are_read_for_all_that_is_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def making(x: Any) -> Any:
+        return of_class(Described(x))
+
+    traced, x = jit(making), image(4, 3)
+    for value in (2.0, 3.0):
+        monkeypatch.setattr(Described, "special", value)
+        for _ in range(2):
+            assert_same(traced(x), making(x))
+    monkeypatch.setattr(Described, "told", lambda self: self.x)
+    assert_same(traced(x), making(x))
+    assert kept(traced) == 1
+
+
+def test_what_is_not_known_of_a_class_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(own: Any, x: Any) -> Any:
+        return own.seen(x) if hasattr(own, "seen") else x * own.gain
+
+    traced, own, x = jit(function), Described(1), image(4, 3)
+    for value in (1.0, 2.0, 3.0):
+        monkeypatch.setattr(Described.Telling, "value", value)
+        checked(traced, own, x)
+        checked(traced, Lens(2.0), x)
+        checked(traced, own, x)
+
+
+def test_classes_that_are_registered_or_made_are_noted() -> None:
+    class Duck:
+        gain = 2.0
+
+    def asks(own: Any, x: Any) -> Any:
+        return x * own.gain if isinstance(own, Base) else x
+
+    def makes(x: Any) -> Any:
+        class Made(Base):
+            gain = 2.0
+
+        return x * Made().gain
+
+    x, own = image(4, 3), Duck()
+    traced = jit(asks)
+    checked(traced, own, x)
+    Base.register(Duck)
+    checked(traced, own, x)
+    made, before = jit(makes), len(Registered.made)
+    for k in range(1, 4):
+        assert_same(made(x), x * 2)
+        assert len(Registered.made) == before + k

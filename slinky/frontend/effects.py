@@ -2,9 +2,9 @@
 
 Idea. What code says that it sets (`self.state = ...`, `global last`) is known before, and such a function is not
 traced. Others are found out when the trace has ended: of the lazy arrays that it made, those are still there that
-somebody keeps. They are computed then, while the arguments are what they were, and put where the lazy ones lie. What
-cannot be replaced (in a tuple, a generator, what the collector does not look at) stays a lazy array, of those values
-and of no trace.
+somebody keeps. They are computed then, while the arguments are what they were, and put where the lazy ones lie; what
+is an argument, or a view of one, is that. What cannot be replaced (in a tuple, a generator, what the collector does not
+look at) stays a lazy array, of those values and of no trace.
 
 Invariant: when a call has returned, nobody holds a lazy array of its trace.
 """
@@ -13,29 +13,43 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import CellType
 from typing import Any
 
+import numpy as np
+
 from slinky.frontend.arrays import LazyArray, placed
-from slinky.frontend.nodes import Array
+from slinky.frontend.nodes import Array, Node
 from slinky.frontend.reals import Real, now
 from slinky.frontend.tracing import FREE, Trace, computed
+from slinky.frontend.views import seen
 
 
 def settle(trace: Trace) -> bool:
     """Put arrays where somebody keeps lazy ones of a trace that has ended; whether anybody did."""
+    given = dict(trace.given)
+    trace.given.clear()
     if not trace.cells:
         return False
     gc.collect()  # what only garbage holds is kept by nobody
     cells = list(trace.cells)
     found = [each for each in gc.get_referrers(*cells) if type(each) is LazyArray] if cells else []
     for kept, value in zip(found, computed([each._view for each in found], trace), strict=True):
-        replace(kept, value[()] if kept.is_scalar else value)
+        replace(kept, value[()] if kept.is_scalar else _given_as(kept, given, value))
         free = placed(FREE.source(value, "kept"), FREE)
         kept._trace, kept._cell, kept._index, kept._shape = FREE, free._cell, free._index, free._shape
     return bool(found)
+
+
+def _given_as(kept: LazyArray, given: Mapping[Node, Array], value: Array) -> Array:
+    """An argument, or a view of it, where that is kept; else its values."""
+    view = kept._view
+    array = given.get(view.result.node)
+    if array is None or view.is_woven or not kept._writeable:
+        return value
+    return array if view.is_whole else seen(np.asarray(array), view)
 
 
 def settle_floats(trace: Trace) -> None:

@@ -119,7 +119,7 @@ class Jit:
                 return self._as_written(*given, **named)  # a list that is in itself
             if ready is self._plain:
                 return self._as_written(*given, **named)
-            if ready is not None and self._holds():
+            if ready is not None and self._holds() and self._traces.may_stand(given, named):
                 try:
                     if isinstance(ready, InTurn):
                         return ready.take(given, named, flat(given, named))
@@ -200,7 +200,7 @@ class Jit:
         if self._donate and not self._traces.may_write(given, named):
             return self._as_written(*given, **named)
         key = self._traces.key(given, named)
-        traced = None if key is None else self._traces.kept(key, leaves)
+        traced = self._traces.kept(key, given, named, leaves)
         if traced is not None:
             return self._run_traced(traced, given, named, leaves, is_kept=True)
         kind = loose_kind((given, named), with_floats=False)
@@ -367,7 +367,7 @@ class Jit:
         if not self._may_make_large(arrays) or (self._donate and not self._traces.may_write(given, named)):
             return None, False
         key, kind = self._traces.kinds(given, named)
-        traced = None if key is None else self._traces.kept(key, leaves)
+        traced = self._traces.kept(key, given, named, leaves)
         if traced is None and key is not None and kind not in self._traces.refused and self._looks:
             self._looks -= 1
             with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
@@ -507,7 +507,7 @@ class Jit:
         if not _may_trace(leaves, [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]):
             return None, "its arguments are no arrays of numbers"
         key, kind = self._traces.kinds(given, named)
-        traced = None if key is None else self._traces.kept(key, leaves)
+        traced = self._traces.kept(key, given, named, leaves)
         if traced is None and kind not in self._traces.refused:
             made = self._traces.make(given, named, kind)
             traced = None if made is None else self._warned_of(made)

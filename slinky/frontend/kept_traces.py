@@ -9,6 +9,7 @@ Invariant: a trace that is kept is what the function would do again, as long as 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
@@ -20,10 +21,11 @@ from slinky.frontend.arrays import placed
 from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
-from slinky.frontend.opening import MOST_BYTES, Path, StandIns, paths_of
+from slinky.frontend.opening import MOST_BYTES, Path, StandIns, arrays_in, paths_of
 from slinky.frontend.reading import Reads
 from slinky.frontend.reals import FLOATS, ToldFloatError
 from slinky.frontend.seeing import may_catch, takes_stand_ins
+from slinky.frontend.telling import asks_for_identity
 from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import MOST_FUNCS, Abandoned, Trace
 from slinky.frontend.trees import held_by_objects, is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
@@ -65,6 +67,8 @@ class Traces:
         """Where small arrays stand in arguments whose values are asked for: traces are kept for these."""
         self.tells_floats = True
         """Whether floats are told at each call: not where the function fails if they are, or might without a trace."""
+        self._asks_for_identity = False
+        """Whether the function may ask whether arrays are the same."""
         self._function = function
         self._rules = rules
         self._calls = calls
@@ -86,8 +90,10 @@ class Traces:
         """The same, and what is known of it in any case, whatever floats there are."""
         return self.key(given, named), loose_kind((given, named), with_floats=False)
 
-    def kept(self, key: Hashable, leaves: Sequence[Any]) -> Traced | None:
+    def kept(self, key: Hashable | None, given: Any, named: Any, leaves: Sequence[Any]) -> Traced | None:
         """A trace that is good for arguments of a kind, by their leaves."""
+        if key is None or not self.may_stand(given, named):
+            return None
         if not self.are_good():
             return None
         for traced in self.by_kind.get(key, ()):
@@ -152,6 +158,8 @@ class Traces:
         Raises `TracingError` for what is refused, and what the function raises.
         """
         self.reads_now()
+        if not self.may_stand(given, named):
+            return None
         try:
             return self._make(given, named, kind)
         except SlinkyError:
@@ -179,6 +187,14 @@ class Traces:
         """See whether it may be told floats by all that was read."""
         if self.reads is not None:
             self.tells_floats &= takes_stand_ins(self._function, self.reads.functions)
+            self._asks_for_identity = any(map(asks_for_identity, self.reads.functions))
+
+    def may_stand(self, given: Any, named: Any) -> bool:
+        """Whether no array of these arguments is to be seen as the same as another one that the function comes to."""
+        if not self._asks_for_identity or self.reads is None:
+            return True
+        found = Counter(map(id, arrays_in((given, named))))
+        return found.total() == len(found) and not any(id(each) in found for each in self.reads.arrays())
 
     def _make(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
         """The same, once."""
@@ -291,6 +307,7 @@ class Traces:
                 return value
             result = trace.source(np.asarray(value), name, origin=number)
             own.numbers[result.node] = number
+            trace.given[result.node] = value
             if value.nbytes <= most and parameter not in donate:
                 trace.small[result.node] = frozenset([number])
             array = placed(result, trace)

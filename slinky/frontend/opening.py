@@ -86,6 +86,7 @@ class Opening:
             except _NotKnownError:
                 reads.refuse_captured()
                 return given, named
+            reads.see_classes()
             if read != reads.extent:
                 self._reader.look_again()
             elif reads.reason is None:
@@ -140,6 +141,17 @@ def _inside(tree: Any) -> list[tuple[Any, Any]] | None:
     if type(tree) in (tuple, list) or is_named_tuple(tree):
         return list(enumerate(tree))
     return list(tree.items()) if type(tree) is dict else None
+
+
+def arrays_in(tree: Any) -> Iterator[Any]:
+    """The arrays among arguments."""
+    inside = _inside(tree)
+    if inside is not None:
+        for _, part in inside:
+            yield from arrays_in(part)
+    array = tree.value if type(tree) is Opened else tree
+    if isinstance(array, np.ndarray):
+        yield array
 
 
 def _constant(array: Any) -> Opened:
@@ -246,7 +258,8 @@ class _Walk:
         if is_constant_object(value, self._home):
             self._read_with(value)
             is_member = isinstance(kind, EnumMeta)
-            return Opened(value, ("the", kind, value._name_, value._value_) if is_member else ("the", value), (), ())
+            own = value._value_ if is_member and is_constant(value._value_) else None
+            return Opened(value, ("the", kind, value._name_, own) if is_member else ("the", value), (), ())
         if is_plain(kind, self._home):
             return self._of(value, kind, self._attributes(value, kind))
         if is_plain_tuple(kind, self._home) and not getattr(value, "__dict__", None):

@@ -59,7 +59,7 @@ def _paths(code: CodeType) -> frozenset[Path]:
     is_called = False
     done = [each for each in instructions_of(code) if each.opname != "CACHE"]
     for before, each, then in zip([None, *done], done, [*done[1:], None], strict=False):
-        if each.opname in _VARIABLES:
+        if each.opname in VARIABLES:
             names, is_called = [each.argval], _is(before, _BEFORE_CALLED)
         elif each.opname in _ATTRIBUTES and names:
             names.append(each.argval)
@@ -93,7 +93,8 @@ def all_code(code: CodeType) -> Iterator[CodeType]:
             yield from all_code(inner)
 
 
-_VARIABLES = frozenset(["LOAD_CLASSDEREF", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"])
+VARIABLES = frozenset(["LOAD_CLASSDEREF", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"])
+"""What loads a global, or a variable of a function around."""
 _ATTRIBUTES = frozenset(["LOAD_ATTR", "LOAD_METHOD"])
 _MARKED = frozenset(["LOAD_GLOBAL"] if sys.version_info < (3, 12) else ["LOAD_ATTR", "LOAD_GLOBAL"])
 _BEFORE_CALLED, _AFTER_CALLED = ("PUSH_NULL", "") if sys.version_info < (3, 13) else ("", "PUSH_NULL")

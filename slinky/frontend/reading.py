@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import builtins
 import sys
+from abc import ABCMeta, get_cache_token
 from collections import namedtuple
-from collections.abc import Callable, Collection, Container, Hashable
+from collections.abc import Callable, Collection, Container, Hashable, Iterator
 from enum import EnumMeta
 from functools import cached_property, lru_cache, partial
 from operator import getitem
@@ -86,6 +87,7 @@ _UNTRUSTED_BUILTINS = frozenset(
         "exec",
         "setattr",
         "delattr",
+        "__build_class__",
         "__import__",
         "breakpoint",
         "compile",
@@ -159,6 +161,8 @@ def names_of(code: CodeType) -> Names:
             names["cell"].add(name)
         elif operation == "STORE_ATTR" and own is not None and _last(levels[1]) == own:
             pass
+        elif operation == "LOAD_BUILD_CLASS":
+            names["global"].add("__build_class__")
         elif operation in ("STORE_GLOBAL", "STORE_ATTR", "DELETE_GLOBAL", "DELETE_ATTR"):
             writes = f"it sets {name}"
         if operation not in ("CACHE", "EXTENDED_ARG"):
@@ -226,6 +230,8 @@ class Reads:
         """The function, and those that it calls, whose code was read."""
         self.spoken: set[str] = set()
         """The names that they speak of."""
+        self._unknown: set[type] = set()
+        """Classes of which something cannot be followed."""
         self._made: set[type] = set()
         """Classes that it may make objects of."""
         self.given: dict[Any, bool] = {}
@@ -237,6 +243,7 @@ class Reads:
         self._lengths: list[tuple[Any, int]] = []
         """Dictionaries of classes, which have as many names as they had."""
         self._function(function)
+        self.see_classes()
 
     @property
     def extent(self) -> tuple[int, int, int]:
@@ -267,6 +274,11 @@ class Reads:
             return not self._equal or all(_content(read()) == value for read, value in self._equal)
         except (KeyError, ValueError, TypeError, AttributeError):
             return False
+
+    def arrays(self) -> Iterator[Any]:
+        """Those that are compared at each call."""
+        for read, _ in self._equal:
+            yield from _arrays_in(read())
 
     def _refuse(self, why: str) -> None:
         self.reason = self.reason or why
@@ -341,6 +353,10 @@ class Reads:
             known = self.classes[kind] = {}
             self._note(_Attribute(kind, "__mro__"), kind.__mro__, kind.__name__)
             self._lengths += [(vars(own), len(vars(own))) for own in kind.__mro__ if own is not object]
+            if isinstance(kind, EnumMeta) and not all(map(self._is_known_member, kind.__members__.values())):
+                self._unknown.add(kind)
+        if kind in self._unknown:
+            return False
         while True:  # what is read may speak of more
             made = _OF_CONSTRUCTION if kind in self._made else frozenset()
             new = [each for own in kind.__mro__ for each in _spoken_of(own, self.spoken, known, made)]
@@ -349,7 +365,34 @@ class Reads:
             for own, name, value in new:
                 known[own, name] = value
                 if not self._class_attribute(own, name, value):
+                    self._unknown.add(kind)
                     return False
+
+    def _is_known_member(self, member: Any) -> bool:
+        """Read what a member of an enumeration has by itself; whether that is something that can be followed."""
+        names = vars(member)
+        self._lengths.append((names, len(names)))
+        for name, value in names.items():
+            inner = function_of(value)
+            if name in ("__objclass__", "_name_", "_sort_order_"):
+                continue
+            if inner is not None or isinstance(value, (BuiltinFunctionType, np.ufunc)):
+                self._value(_Item(names, name), value, name, frozenset())
+            elif _has_content(value):
+                self._content(_Item(names, name), value, name)
+            else:
+                return False
+        return True
+
+    def see_classes(self) -> None:
+        """Read what classes have by names that were spoken of after they were read."""
+        read = None
+        while read != self.extent:
+            read = self.extent
+            for kind in [each for each in self.classes if not self.see_class(each)]:
+                self.given.update(dict.fromkeys({kind} & self.given.keys(), False))
+                if kind in self._made:
+                    self._refuse(f"{kind.__name__} has what is not known")
 
     def _of_class(self, value: Any) -> None:
         """Read a function of a class."""
@@ -441,15 +484,22 @@ class Reads:
             self._value(_Attribute(value, "function"), value.function, name, attributes)
         elif isinstance(value, type) and self._is_followed(value):
             self._note(read, value, name)
+            self._registers(value)
         elif isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, (ModuleType, type, type(None))):
             self._note(read, value, name)  # a method: it gives what its object holds
             self._content(lambda: read().__self__, value.__self__, f"the object of {name}")
         elif isinstance(value, (BuiltinFunctionType, np.ufunc, type)) or _is_dispatched(value):
             self._note(read, value, name)
+            self._registers(value)
             if not _is_trusted(sys.modules.get(str(getattr(value, "__module__", None) or "builtins"))):
                 self._refuse(f"{name} is of a module that is not known")
         elif not self._capture(read, value, name):
             self._content(read, value, name)
+
+    def _registers(self, value: Any) -> None:
+        """Note that others may be told to be objects of a class from now on."""
+        if isinstance(value, ABCMeta):
+            self._content(get_cache_token, get_cache_token(), value.__name__)
 
     def _is_followed(self, kind: type) -> bool:
         """Whether what is done where a class is called, and what its objects do, can be followed, once it is read."""
@@ -672,6 +722,14 @@ def _content(value: Any) -> Hashable:
     if is_constant(value) or kind is slice:
         return exactly(value)
     raise TypeError(f"a {kind.__name__}")
+
+
+def _arrays_in(value: Any) -> Iterator[Any]:
+    if type(value) is np.ndarray:
+        yield value
+    elif type(value) in (list, tuple, dict):
+        for each in value.values() if type(value) is dict else value:
+            yield from _arrays_in(each)
 
 
 def _is_dispatched(value: Any) -> bool:

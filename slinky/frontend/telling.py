@@ -9,13 +9,18 @@ Invariant: what is found is what the code says; all else of a function is for ot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import builtins
+from collections.abc import Callable, Sequence
+from dis import Instruction
 from functools import lru_cache
+from inspect import getattr_static
 from itertools import islice, pairwise
 from types import CodeType, FunctionType
 from typing import Any
 
-from slinky.frontend.paths import all_code, paths_of
+import numpy as np
+
+from slinky.frontend.paths import VARIABLES, Path, all_code, paths_of
 from slinky.frontend.places import instructions_of
 from slinky.frontend.reading import names_of
 
@@ -42,6 +47,42 @@ def tells_apart(function: FunctionType, is_replaced: Callable[[Any], bool]) -> b
         if compares and not path.is_called and len(values) == len(path.names) and is_replaced(values[-1]):
             return True
     return False
+
+
+def asks_for_identity(function: FunctionType) -> bool:
+    """Whether a function may ask whether an array is another one, or the same: what stands for one array at two places
+    is two."""
+    for code in all_code(function.__code__):
+        names = names_of(code)
+        if not _IDENTITY.isdisjoint(names.globals | names.attributes):
+            return True
+        done = [each for each in instructions_of(code) if each.opname not in ("CACHE", "PUSH_NULL")]
+        for k, each in enumerate(done):
+            if each.opname == "IS_OP" and not _is_no_array(function, done[:k]):
+                return True
+    return False
+
+
+_IDENTITY = frozenset(["is_", "is_not"])
+
+
+def _is_no_array(function: FunctionType, before: Sequence[Instruction]) -> bool:
+    """Whether what code has loaded last is no array, as far as its names say: a constant, or a class or its member."""
+    names: list[str] = []
+    for each in reversed(before):
+        if each.opname.startswith(_CONSTANTS) and not names:
+            return True
+        names.append(each.argval)
+        if each.opname in VARIABLES:
+            break
+        if each.opname != "LOAD_ATTR":
+            return False
+    first, *others = reversed(names)
+    own = Path((first,), is_called=False).values(function)[0]
+    value = getattr(builtins, first, None) if own is None else own
+    if not isinstance(value, type) or len(others) > 1:
+        return False
+    return not others or not isinstance(getattr_static(value, others[0], None), np.ndarray)
 
 
 def _first_keys(value: Any) -> list[Any]:

@@ -124,6 +124,8 @@ class Trace:
         """What stands for objects among its arguments (`opening`)."""
         self.followed: dict[Any, Any] = {}
         """Functions of NumPy's that are followed (`following`), as they see lazy arrays."""
+        self.given: dict[Node, Array] = {}
+        """The arrays among the arguments, until it has ended."""
         self.donated: list[Array] = []
         self.copied: list[Array] = []
         self.watched: list[tuple[Array, Array]] = []
