@@ -217,3 +217,39 @@ def test_methods_that_return_their_like() -> None:
         assert type(state) is Field
         assert_same(vars(state), vars(plain))
     assert kept(Field.advanced) == 1
+
+
+LISTED: list[Any] = [1.0]
+
+
+def test_lists_and_dictionaries_that_others_hold_are_those_in_results() -> None:
+    class Logged:
+        def __init__(self, values: Any, log: Any) -> None:
+            self.values = values
+            self.log = log
+
+        @sl.jit(smallest=0, workers=1, machine=PIECES)
+        def doubled(self) -> Logged:
+            return Logged(self.values * 2, self.log)
+
+    def twice(x: Any) -> Any:
+        found = [x * 2]
+        return found, found
+
+    x = image(4, 3)
+    for log in ([1], {"a": 2.0}):
+        state = Logged(x, log)
+        for _ in range(3):
+            assert state.doubled().log is log
+        traced = jit(lambda x, log: (x * 2, log))
+        for _ in range(3):
+            assert traced(x, log)[1] is log
+    traced, of_global = jit(twice), jit(lambda x: (x * 2, LISTED))
+    for _ in range(3):
+        one, other = traced(x)
+        assert one is other
+        assert of_global(x)[1] is LISTED
+    own = jit(lambda x: [x * 2, {"a": x + 1}, ([x],)])
+    for _ in range(3):
+        assert_same(own(x), own.__wrapped__(x))
+    assert kept(own) == 1

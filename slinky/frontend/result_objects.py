@@ -2,7 +2,8 @@
 
 Idea. What was returned while a function was traced holds lazy arrays. If nobody else holds it, nobody can tell it from
 another object of its class with the same attributes: so it is opened (`opened`), as objects among arguments are, and a
-call puts what it computed into a new one.
+call puts what it computed into a new one. Lists and dictionaries are made anew, too, and end the trace if others know
+them: what is put into one of these later is to be in the others.
 
 Invariant: an object that anything else than the result knows (a list of all objects, a weak reference, another place of
 the result) is never made anew.
@@ -18,11 +19,15 @@ from typing import Any
 import attrs
 
 from slinky.frontend.opened import Opened, attributes_of, is_plain, with_attributes
+from slinky.frontend.tracing import Abandoned
 from slinky.frontend.trees import is_named_tuple, with_leaves
 
 
 def opened_result(held: list[Any]) -> Any:
-    """The one thing that a list holds, with the objects opened that nobody else holds."""
+    """The one thing that a list holds, with the objects opened that nobody else holds.
+
+    Raises `Abandoned` for a list or dictionary that somebody else holds.
+    """
     return _part(_Entry(held, 0), _is_alone)
 
 
@@ -30,6 +35,8 @@ def _part(take: Callable[[], Any], is_alone: Callable[[Any], bool]) -> Any:
     """Part of a result, which is taken from where it lies, and stays there."""
     value = take()
     kind: Any = type(value)
+    if kind in (list, dict) and not is_alone(value):
+        raise Abandoned(f"it returns a {kind.__name__} that something else holds, too")
     if kind in (tuple, list) or is_named_tuple(value):
         parts = [_part(_Entry(value, k), is_alone) for k in range(len(value))]
         return kind(parts) if kind in (tuple, list) else value._make(parts)
