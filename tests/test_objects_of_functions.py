@@ -6,6 +6,7 @@ Each test compares with the function as it is; `kept` says whether it was traced
 from __future__ import annotations
 
 import abc
+import copy
 import enum
 import functools
 import pickle
@@ -910,3 +911,52 @@ def test_classes_that_are_registered_or_made_are_noted() -> None:
     for k in range(1, 4):
         assert_same(made(x), x * 2)
         assert len(Registered.made) == before + k
+
+
+class Pickled:
+    """Found by its name."""
+
+    def __init__(self, gain: float) -> None:
+        self.gain = gain
+
+    def __call__(self, x: Any, times: float = 1.0) -> Any:
+        return x * self.gain * times
+
+    def plain(self, x: Any) -> Any:
+        """Decorated where it is asked for."""
+        return x - self.gain
+
+    @jitted
+    def whole(self, x: Any) -> Any:
+        """Decorated as a method."""
+        return x + self.gain
+
+
+@pytest.mark.parametrize("copied", [lambda f: pickle.loads(pickle.dumps(f)), copy.copy, copy.deepcopy])
+def test_methods_and_what_else_knows_its_object_are_pickled(copied: Any) -> None:
+    own, x = Pickled(2.0), image(4, 3)
+    for function in (
+        own.whole,
+        jit(own.plain),
+        jit(own),
+        jit(partial(own, times=3.0)),
+        jit(partial(Pickled.plain, own)),
+    ):
+        found = copied(function)
+        assert type(found) is type(function)
+        for given in (x, x * 2):
+            assert_same(found(given), function(given))
+        assert found._jit._given_smallest == 0
+    assert_same(copied(own.whole)(x), x + np.float32(2))
+
+
+def test_lazy_arrays_that_a_function_has_beside_its_arguments() -> None:
+    lazy, x = sl.lazy(image(3)), image(4, 3)
+
+    def function(x: Any, own: Any) -> Any:
+        return x * 2 + lazy if own is None else own.gain - x
+
+    traced = jit(function)
+    for own in (None, Lens(lazy)):  # type: ignore[arg-type]
+        for _ in range(2):
+            assert_same(np.asarray(traced(x, own)), np.asarray(function(x, own)))

@@ -19,7 +19,7 @@ def trace_of(given: Any) -> Trace:
     traces = [array._trace for array in lazy_arrays(given)]
     own = next((trace for trace in traces if not trace.is_free), FREE)
     if own is not FREE and any(trace is not own for trace in traces):
-        own.forced("an array of another trace")
+        raise own.abandon("an array of another trace")
     return own
 
 

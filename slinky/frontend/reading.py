@@ -87,7 +87,6 @@ _UNTRUSTED_BUILTINS = frozenset(
         "exec",
         "setattr",
         "delattr",
-        "__build_class__",
         "__import__",
         "breakpoint",
         "compile",
@@ -162,7 +161,7 @@ def names_of(code: CodeType) -> Names:
         elif operation == "STORE_ATTR" and own is not None and _last(levels[1]) == own:
             pass
         elif operation == "LOAD_BUILD_CLASS":
-            names["global"].add("__build_class__")
+            names["attribute"].update(("__init_subclass__", "__set_name__"))  # which Python asks for
         elif operation in ("STORE_GLOBAL", "STORE_ATTR", "DELETE_GLOBAL", "DELETE_ATTR"):
             writes = f"it sets {name}"
         if operation not in ("CACHE", "EXTENDED_ARG"):
