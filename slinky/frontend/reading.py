@@ -229,6 +229,8 @@ class Reads:
         """The function, and those that it calls, whose code was read."""
         self.spoken: set[str] = set()
         """The names that they speak of."""
+        self._read = (0, 0, 0)
+        """The extent of what all classes were read for."""
         self._unknown: set[type] = set()
         """Classes of which something cannot be followed."""
         self._made: set[type] = set()
@@ -385,9 +387,8 @@ class Reads:
 
     def see_classes(self) -> None:
         """Read what classes have by names that were spoken of after they were read."""
-        read = None
-        while read != self.extent:
-            read = self.extent
+        while self._read != self.extent:
+            self._read = self.extent
             for kind in [each for each in self.classes if not self.see_class(each)]:
                 self.given.update(dict.fromkeys({kind} & self.given.keys(), False))
                 if kind in self._made:

@@ -73,6 +73,8 @@ def _is_no_array(function: FunctionType, before: Sequence[Instruction]) -> bool:
         if each.opname.startswith(_CONSTANTS) and not names:
             return True
         names.append(each.argval)
+        if names == ["__class__"]:
+            return True
         if each.opname in VARIABLES:
             break
         if each.opname != "LOAD_ATTR":
@@ -80,6 +82,8 @@ def _is_no_array(function: FunctionType, before: Sequence[Instruction]) -> bool:
     first, *others = reversed(names)
     own = Path((first,), is_called=False).values(function)[0]
     value = getattr(builtins, first, None) if own is None else own
+    if value is NotImplemented:
+        return True
     if not isinstance(value, type) or len(others) > 1:
         return False
     return not others or not isinstance(getattr_static(value, others[0], None), np.ndarray)
