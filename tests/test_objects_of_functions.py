@@ -960,3 +960,30 @@ def test_lazy_arrays_that_a_function_has_beside_its_arguments() -> None:
     for own in (None, Lens(lazy)):  # type: ignore[arg-type]
         for _ in range(2):
             assert_same(np.asarray(traced(x, own)), np.asarray(function(x, own)))
+
+
+def test_what_comes_to_an_object_otherwise_comes_to_that_object() -> None:
+    copies: list[Any] = []
+
+    def by_its_method(method: Any, own: Any, x: Any) -> Any:
+        return method(x) + (1 if method.__self__ is own else 2)
+
+    def by_a_queue(queue: Any, own: Any, x: Any) -> Any:
+        return x * own.gain + (1 if queue[0] is own else 2)
+
+    def by_a_copy(own: Any, x: Any) -> Any:
+        copies.append(copy.copy(own))
+        return x * own.gain
+
+    own, x = Lens(2.0), image(4, 3)
+    own.others = [1]  # type: ignore[attr-defined]
+    for function, given in [(by_its_method, own.seen), (by_a_queue, deque([own]))]:
+        traced = jit(function)
+        for _ in range(2):
+            checked(traced, given, own, x)
+    traced = jit(by_a_copy)
+    for _ in range(2):
+        checked(traced, own, x)
+    for each in copies:
+        assert_same(vars(each), {"gain": 2.0, "others": [1]})
+        assert each.others is own.others  # type: ignore[attr-defined]

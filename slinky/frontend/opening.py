@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from slinky.frontend.containers import is_labelled
 from slinky.frontend.effects import replace
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.indexed import indexed_array, own_array
@@ -200,7 +201,11 @@ class _Walk:
             return self.part(value) if self._has_objects(inside) else value
         kind: Any = type(value)
         is_one = is_constant_object(value, self._home) or is_plain(kind, self._home) or is_plain_tuple(kind, self._home)
-        return self.part(value) if is_one else value
+        if is_one:
+            return self.part(value)
+        if not _is_seen(value):
+            raise _NotKnownError  # it may come to the others
+        return value
 
     def captured(self) -> Opened:
         """What the function has beside its arguments."""
@@ -212,18 +217,14 @@ class _Walk:
     def _has_objects(self, values: Iterable[Any], depth: int = 0) -> bool:
         for value in values:
             kind: Any = type(value)
-            if kind in _LEAVES or kind.__module__ == "numpy":
+            if kind in _LEAVES or _is_seen(value):
                 continue
             if kind in (tuple, list, dict):
                 inside = value.values() if kind is dict else value
                 if depth < _DEEPEST and self._has_objects(inside, depth + 1):
                     return True
-            elif (
-                is_constant_object(value, self._home)
-                or is_plain(kind, self._home)
-                or (is_plain_tuple(kind, self._home) and not is_record(value))
-            ):
-                return True
+            elif not is_record(value):
+                return True  # an object, or what may come to one
         return False
 
     def part(self, value: Any) -> Any:
@@ -323,6 +324,12 @@ class _Walk:
 
 _DEEPEST = 8
 _MADE_OF_PARTS = (list, tuple, dict)
+
+
+def _is_seen(value: Any) -> bool:
+    """Whether something is a leaf, or a container with labels: nothing that may come to objects."""
+    kind = type(value)
+    return kind.__module__.partition(".")[0] in ("numpy", "slinky") or _is_leaf(value) or is_labelled(value)
 
 
 def _is_leaf(value: Any) -> bool:

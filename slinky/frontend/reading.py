@@ -10,6 +10,7 @@ Invariant: where `reason` is None and `hold()`, the function would do again what
 from __future__ import annotations
 
 import builtins
+import copy
 import sys
 from abc import ABCMeta, get_cache_token
 from collections import namedtuple
@@ -461,6 +462,8 @@ class Reads:
 
     def _looked_at(self, read: Callable[[], Any], value: Any, name: str, attributes: frozenset[str]) -> None:
         inner = function_of(value)
+        if value is copy.copy:
+            self._refuse("it copies what it is given as it is")  # what stands for an object is none of these
         if draws_numbers(value):
             raise TracingError(
                 f"random numbers cannot be traced: {name}; draw them outside, and give them as arguments"
@@ -545,6 +548,8 @@ class Reads:
         told = sorted(attributes & _STATES) if module.__name__ == "numpy" else []
         if told:
             self._refuse(f"numpy.{told[0]} tells what was set")
+        if module is copy and "copy" in attributes:
+            self._refuse("it copies what it is given as it is")
         if _is_trusted(module):
             drawn = sorted(filter(_draws, attributes)) if module.__name__.partition(".")[0] in _DRAWING else []
             if drawn:
