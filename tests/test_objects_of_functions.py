@@ -987,3 +987,23 @@ def test_what_comes_to_an_object_otherwise_comes_to_that_object() -> None:
     for each in copies:
         assert_same(vars(each), {"gain": 2.0, "others": [1]})
         assert each.others is own.others  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda own, name, x: x if getattr(own, name) is None else x * 2,
+        lambda own, name, x: x * 2 if isinstance(own.__getattribute__(name), int) else x,
+        lambda own, name, x: x * (1 + sum(hash(each) == hash(own) for each in HASHED)),
+    ],
+)
+def test_what_is_asked_for_by_a_name_that_is_given_is_what_the_object_has(function: Any) -> None:
+    traced, own, x = jit(function), Lens(2.0), image(4, 3)
+    for value in (None, 1, None, "a"):
+        own.quality = value  # type: ignore[attr-defined]
+        HASHED[:] = [hash(own)]
+        checked(traced, own, "quality", x)
+        checked(traced, own, "quality", x)
+
+
+HASHED: list[int] = []

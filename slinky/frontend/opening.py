@@ -38,7 +38,7 @@ from slinky.frontend.opened import (
     with_attributes,
 )
 from slinky.frontend.reading import Reads, Seen, function_of
-from slinky.frontend.telling import goes_by_names
+from slinky.frontend.telling import asks_by_names, goes_by_names
 from slinky.frontend.tracing import Abandoned
 from slinky.frontend.trees import is_constant, is_named_tuple, is_record, is_same_tree, leaves_of, with_leaves
 
@@ -316,7 +316,9 @@ class _Walk:
         reads = self._reads
         if kind not in reads.classes and len(reads.classes) >= MOST_READ:
             raise _NotKnownError
-        is_known = reads.see_class(kind) and not any(map(goes_by_names, reads.functions))
+        is_known = reads.see_class(kind) and not any(
+            goes_by_names(each) or asks_by_names(each) for each in reads.functions
+        )
         names = [name for (_, name), each in reads.classes[kind].items() if isinstance(each, cached_property)]
         found = reads.seen[kind] = Seen(is_known, frozenset(names), len(reads.spoken))
         return found

@@ -33,6 +33,19 @@ def goes_by_names(function: FunctionType) -> bool:
     )
 
 
+def asks_by_names(function: FunctionType) -> bool:
+    """Whether a function may ask an object for an attribute that no code names, or for its hash: that of two is not
+    the same, unless their class says so."""
+    asking = _ASKING if function.__name__ == "__hash__" else _ASKING | {"hash"}
+    return any(
+        not asking.isdisjoint(names.globals | names.attributes) for names in map(names_of, all_code(function.__code__))
+    )
+
+
+_ASKING = frozenset(
+    ["__getattribute__", "attrgetter", "dir", "getattr", "getattr_static", "getmembers", "getmembers_static",
+     "methodcaller"]
+)  # fmt: skip
 _BY_NAMES = frozenset(["delattr", "exec", "globals", "setattr", "vars"])
 _DICTIONARIES = frozenset(["__dict__", "__globals__"])
 
