@@ -177,7 +177,8 @@ are given (`f(image, np.sqrt)`) and members of enumerations are what they are; a
 has a trace for each call. An object is left alone, and the function is traced at each call, where something that it
 holds and the code speaks of is not known (a deque, a generator, a method of another object, itself), it asks for
 attributes by names that its code does not have (`getattr`, `vars`), has a `__del__`, a method that remembers
-(`functools.lru_cache`), or a class of C's or of a library. Classes of your own may be called, and objects that were
+(`functools.lru_cache`), or a class of C's or of a library; or where it is copied by `copy.copy`, asked for its hash, or
+given beside something else that is not known. Classes of your own may be called, and objects that were
 made be returned; what `__init__` sets in the object is no effect. What else cannot be watched makes it trace at each
 call, too; the pipeline is then found again by its structure. Where each call makes a trace, the function is called as
 it is once, and stays so where that is faster.
@@ -208,6 +209,8 @@ is done twice, that once. An array that shares memory with an argument, and that
   makes the function be traced at each call, if it is large.
 * **Refused** are random numbers, and writing to an argument: copy it first, as in `y = x.copy()`, or give it away, as
   below. Code in place on other arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
+* Where a function asks whether arrays are the same (`a is b`), it is called as it is with arrays that are; so it is
+  where it returns a list or dictionary that something else holds.
 * Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and
   functions that return anything but arrays, numbers, and tuples, lists, dictionaries or objects of them: the function
   is called as it is. Objects are those of classes of your own that the function makes, and that nothing else knows.
