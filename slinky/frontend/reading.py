@@ -333,7 +333,8 @@ class Reads:
         reads: list[tuple[Callable[[], Any], Any]] = [(_Item(named, name), named[name]) for name in named or ()]
         reads += [(partial(getitem, function.__defaults__, k), v) for k, v in enumerate(function.__defaults__ or ())]
         for read, value in reads:
-            if isinstance(value, (type, ModuleType, np.ufunc, BuiltinFunctionType)) or function_of(value) is not None:
+            is_one = issubclass(type(value), (type, ModuleType, np.ufunc, BuiltinFunctionType))
+            if is_one or function_of(value) is not None:
                 self._value(read, value, "a default", frozenset())
             elif not _is_immutable(value):
                 self._content(read, value, "a default")
