@@ -359,6 +359,53 @@ class OtherLevel(enum.IntEnum):
     LOW = 1
 
 
+MODE = Mode.HALF
+
+FACTORS = {"of all": 1.0}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Has a member of an enumeration and a function, if nothing else is said."""
+
+    mode: Mode = Mode.TWICE
+    apply: Any = np.negative
+
+
+class Planet(enum.Enum):
+    """Members with attributes."""
+
+    EARTH = "earth"
+
+    def __init__(self, title: str) -> None:
+        self.weight = 2.0 + len(title)
+
+    def pull_now(self) -> float:
+        """Reads something that changes."""
+        return self.weight * FACTORS["of all"]
+
+
+class Zoom:
+    """Is made by functions."""
+
+    def __init__(self, power: float) -> None:
+        self.power = power
+
+    def power_now(self) -> float:
+        """Reads something that changes."""
+        return self.power * FACTORS["of all"]
+
+
+def zoomed(zoom: Zoom, x: Any) -> Any:
+    """Speaks of a method that no other function does."""
+    return x * zoom.power_now()
+
+
+def pulled(member: Planet, x: Any) -> Any:
+    """The same of a member."""
+    return x * member.pull_now()
+
+
 def test_members_of_enumerations_and_functions_are_what_they_are() -> None:
     def function(mode: Any, apply: Any, x: Any) -> Any:
         return apply(x) * mode.factor if isinstance(mode, Mode) else apply(x) * int(mode) + (type(mode) is Level)
@@ -371,6 +418,59 @@ def test_members_of_enumerations_and_functions_are_what_they_are() -> None:
         for apply in (np.sqrt, np.negative, shifted, np.sort, abs):
             with np.errstate(all="ignore"):
                 assert_same(traced(mode, apply, x), function(mode, apply, x))
+
+
+def test_members_of_enumerations_that_a_function_has_are_what_they_are() -> None:
+    def by_default(x: Any, mode: Mode = Mode.TWICE) -> Any:
+        return x * mode.factor
+
+    def by_name(x: Any) -> Any:
+        return x * MODE.factor
+
+    def by_class(options: Options, x: Any) -> Any:
+        return options.apply(x) * options.mode.factor
+
+    for function in (by_default, by_name):
+        traced, x = jit(function), image(4, 3)
+        for _ in range(2):
+            assert_same(traced(x), function(x))
+        assert kept(traced) == 1
+        assert "each call" not in traced.explain(x)
+    traced = jit(by_class)
+    for options in (Options(), Options(), Options(mode=Mode.HALF), Options(apply=np.square), Options()):
+        assert_same(traced(options, x), by_class(options, x))
+    assert kept(traced) == 3
+    assert "each call" not in traced.explain(Options(), x)
+
+
+def test_members_of_enumerations_with_attributes_are_asked_for_these() -> None:
+    def function(x: Any, planet: Any = Planet.EARTH) -> Any:
+        return x * planet.weight
+
+    traced, x = jit(function), image(4, 3)
+    before = Planet.EARTH.weight
+    try:
+        for weight in (before, before, 3.0):
+            Planet.EARTH.weight = weight
+            assert_same(traced(x), function(x))
+    finally:
+        Planet.EARTH.weight = before
+
+
+def test_what_helpers_speak_of_is_read_of_classes_that_were_read_before_them() -> None:
+    def function(x: Any) -> Any:
+        return zoomed(Zoom(2.0), x)
+
+    def of_member(x: Any, member: Any = Planet.EARTH) -> Any:
+        return pulled(member, x)
+
+    x = image(4, 3)
+    for each in (function, of_member):
+        traced = jit(each)
+        for factor in (1.0, 1.0, 5.0):
+            FACTORS["of all"] = factor
+            assert_same(traced(x), each(x))
+        FACTORS["of all"] = 1.0
 
 
 def test_functions_that_are_made_for_each_call_are_not_kept_for_ever() -> None:

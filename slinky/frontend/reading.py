@@ -333,8 +333,7 @@ class Reads:
         reads: list[tuple[Callable[[], Any], Any]] = [(_Item(named, name), named[name]) for name in named or ()]
         reads += [(partial(getitem, function.__defaults__, k), v) for k, v in enumerate(function.__defaults__ or ())]
         for read, value in reads:
-            is_one = issubclass(type(value), (type, ModuleType, np.ufunc, BuiltinFunctionType))
-            if is_one or function_of(value) is not None:
+            if is_module(value) or _is_called(value):
                 self._value(read, value, "a default", frozenset())
             elif not _is_immutable(value):
                 self._content(read, value, "a default")
@@ -420,7 +419,7 @@ class Reads:
         elif isinstance(value, type) or hasattr(type(value), "__get__"):
             return False
         else:
-            self._content(read, value, name)
+            self._held(read, value, name)
         return True
 
     def _cell(self, name: str, cell: CellType, attributes: frozenset[str]) -> None:
@@ -583,17 +582,34 @@ class Reads:
             case _:
                 self._same.append((read, value))
 
+    def _held(self, read: Callable[[], Any], value: Any, name: str) -> None:
+        """Something that a class has, or a member of an enumeration: what can be called is followed."""
+        if _is_called(value):
+            self._value(read, value, name, frozenset())
+        else:
+            self._content(read, value, name)
+
     def _content(self, read: Callable[[], Any], value: Any, name: str) -> None:
         """Something with a content, which may change."""
         try:
             if _is_immutable(value):
                 self._note(read, value, name)
+            elif is_enumeration(type(value)):
+                self._member(read, value, name)
             else:
                 self._equal.append((read, _content(value)))
         except (SlinkyError, RecursionError):
             raise
         except Exception:  # of what cannot be compared, or raises an error of its own where it is looked at
             self._refuse(f"{name} is a {type(value).__name__}, which may change")
+
+    def _member(self, read: Callable[[], Any], value: Any, name: str) -> None:
+        """A member of an enumeration, which is what its class and its attributes are."""
+        kind = type(value)
+        is_few = kind in self.classes or len(self.classes) < MOST_CLASSES
+        if not is_few or not self.see_class(kind):
+            self._refuse(f"{name} is a {kind.__name__}, which may change")
+        self._note(read, value, name)
 
 
 def _spoken_of(
@@ -651,6 +667,12 @@ def function_of(value: Any) -> Any:
         return value
     has_function = getattr(type(value), "__slinky_jit__", False)
     return value.__slinky_function__ if has_function else None
+
+
+def _is_called(value: Any) -> bool:
+    """Whether something is a function or a class, which holds nothing that changes by itself."""
+    is_of_c = issubclass(type(value), (type, np.ufunc, BuiltinFunctionType))
+    return is_of_c or function_of(value) is not None
 
 
 def _asks_by_name(function: FunctionType) -> bool:
