@@ -35,7 +35,7 @@ MUTANTS += mutants(
     ("effects: garbage", "    gc.collect()  # what only garbage holds is kept by nobody\n", ""),
     ("effects: lists", "elif isinstance(holder, list):", "elif False:"),
     ("effects: dictionaries", "elif isinstance(holder, dict):", "elif False:"),
-    ("effects: scalars", "value[()] if kept.is_scalar else value", "value"),
+    ("effects: scalars", "value[()] if kept.is_scalar else _given_as", "_given_as"),
     (
         "effects: objects",
         'elif hasattr(holder, "__dict__"):',
@@ -121,8 +121,8 @@ MUTANTS += mutants(
     ("tests/test_effects_of_functions.py",),
     (
         "trees: classes",
-        'isinstance(tree, type) and tree.__module__ in ("builtins", *_MODULES)',
-        "isinstance(tree, type)",
+        'issubclass(type(tree), type) and tree.__module__ in ("builtins", *_MODULES)',
+        "issubclass(type(tree), type)",
     ),
     ("trees: own numbers", "kind in _OF_PYTHON or", "isinstance(value, tuple(_OF_PYTHON)) or"),
     ("trees: keys", "(kind_of(key), kind_of(each, with_floats", "(key, kind_of(each, with_floats"),
@@ -138,5 +138,5 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/frontend/traced.py",
     ("tests/test_classes_of_containers.py",),
-    ("traced: the class of containers", " or self.trace.asked_for_class:", ":"),
+    ("traced: the class of containers", " or self.trace.asked_for_class or held", " or held"),
 )

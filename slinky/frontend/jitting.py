@@ -33,10 +33,11 @@ from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Traces, in_words
 from slinky.frontend.nodes import Array, Source
 from slinky.frontend.opened import CAPTURED
-from slinky.frontend.opening import Closing, Opening, StandIns, may_open
+from slinky.frontend.opening import Closing, Opening, may_open
 from slinky.frontend.running import OtherFloatsError, at_once
 from slinky.frontend.seeing import Sight
 from slinky.frontend.sizes import lengths
+from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.to_native import Move
 from slinky.frontend.traced import Traced

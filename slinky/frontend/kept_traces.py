@@ -21,10 +21,11 @@ from slinky.frontend.arrays import placed
 from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
-from slinky.frontend.opening import MOST_BYTES, Path, StandIns, arrays_in, paths_of
+from slinky.frontend.opening import MOST_BYTES, Path, arrays_in, paths_of
 from slinky.frontend.reading import Reads
 from slinky.frontend.reals import FLOATS, ToldFloatError
 from slinky.frontend.seeing import may_catch, takes_stand_ins
+from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.telling import asks_for_identity
 from slinky.frontend.traced import Arguments, Traced
 from slinky.frontend.tracing import MOST_FUNCS, Abandoned, Trace

@@ -1,30 +1,23 @@
-"""Objects among the arguments of a function, as trees (`opened`), and what stands for them while it is traced.
+"""Objects among the arguments of a function as trees (`opened`).
 
 Idea. A call that is given objects of people's classes, or functions, opens them: what is in an object are those of its
 attributes that the functions speak of which were read, those of its class among them (`reading`). If all of them are
 known (arrays, constants, lists, other such objects), a trace is good for all objects with attributes of these kinds;
-if one is not, the call is traced with the objects as they are. In a trace, new objects stand in their places. Of what
-they are not to be asked for they hold something that says so.
+if one is not, the call is traced with the objects as they are.
 
-Invariant: when a call has returned, nobody holds what stood for an object, and no object was changed.
+Invariant: what is opened of arguments is all that the function can tell them apart by.
 """
 
 from __future__ import annotations
 
-import gc
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import EnumMeta
 from functools import cached_property
-from types import MethodType
 from typing import Any, Protocol
 
 import numpy as np
 
 from slinky.frontend.containers import is_labelled
-from slinky.frontend.effects import replace
-from slinky.frontend.given import lazy_arrays
-from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.nodes import text_of
 from slinky.frontend.opened import (
     CAPTURED,
@@ -34,13 +27,10 @@ from slinky.frontend.opened import (
     is_constant_object,
     is_plain,
     is_plain_tuple,
-    set_attributes,
-    with_attributes,
 )
-from slinky.frontend.reading import Reads, Seen, function_of
+from slinky.frontend.reading import Reads, Seen
 from slinky.frontend.telling import asks_by_names, goes_by_names
-from slinky.frontend.tracing import Abandoned
-from slinky.frontend.trees import is_constant, is_named_tuple, is_record, is_same_tree, leaves_of, with_leaves
+from slinky.frontend.trees import is_constant, is_named_tuple, is_record
 
 MOST_PARTS = 256
 """Objects that are made of more are not looked through at each call."""
@@ -348,155 +338,3 @@ class Closing:
     def __call__(self, /, *given: Any, **named: Any) -> Any:
         own = {name: closed(each) for name, each in named.items() if name != CAPTURED}
         return self._function(*map(closed, given), **own)
-
-
-class Unread:
-    """What stands for an attribute that the code of a function does not speak of: whoever asks for it is told so."""
-
-    def _asked(self, *given: Any) -> Any:
-        raise Abandoned("it asks for an attribute of an object that its code does not name")
-
-    __array__ = __bool__ = __call__ = __copy__ = __deepcopy__ = __eq__ = __float__ = __format__ = __ge__ = _asked
-    __getattr__ = __getitem__ = __gt__ = __hash__ = __index__ = __int__ = __iter__ = __le__ = __len__ = _asked
-    __lt__ = __ne__ = __reduce_ex__ = __repr__ = __str__ = _asked
-
-
-class StandIns:
-    """What stands for objects in a trace."""
-
-    def __init__(self) -> None:
-        self._made: dict[int, Any] = {}
-        """By the identity of what is stood for."""
-        self._given: list[tuple[Any, Any, Any]] = []
-        """What was made that can be changed, what it stands for, and what is in it."""
-        self._arrays: list[Any] = []
-        self.given: tuple[Any, ...] = ()
-        self.named: dict[str, Any] = {}
-        """The arguments with what was made."""
-
-    def of(self, given: Any, named: Any, reads: Reads, at: Callable[[Any], Any]) -> dict[int, Any]:
-        """Make something that stands for each object, whose functions are seen `at` a look, among the arguments, which
-        are `given` and `named` then; and what stands for what the function has beside them, by its identity."""
-
-        def made(opened: Opened) -> Any:
-            if opened.kind[0] == "again":
-                return self._made[id(opened.value)]
-            if opened.kind[0] == "is":
-                return self._array(opened.value)
-            parts = [with_leaves(part, _itself, made) for part in opened.parts]
-            found = at(opened.value) if opened.kind[0] == "the" else _of_parts(opened, parts, reads, at)
-            self._made[id(opened.value)] = found
-            if opened.kind[0] == "of" and not isinstance(found, tuple):
-                self._given.append((found, opened.value, _content(found)))
-            return found
-
-        def argument(value: Any) -> Any:
-            return made(value) if type(value) is Opened else value
-
-        self.given = tuple(map(argument, given))
-        self.named = {name: argument(value) for name, value in named.items() if name != CAPTURED}
-        captured = named.get(CAPTURED, _NOTHING)
-        parts = [with_leaves(part, _itself, made) for part in captured.parts]
-        return {id(value): part for value, part in zip(captured.value, parts, strict=True)}
-
-    def _array(self, value: Any) -> Any:
-        """An array of the same elements, which stay the same."""
-        found = value.copy(order="K")
-        found.flags.writeable = False
-        self._arrays.append(found)
-        return indexed_array(found)
-
-    def are_in(self, result: Any) -> bool:
-        """Whether arrays of a result share memory with such."""
-        leaves = [own_array(leaf) for _, leaf in leaves_of(result)] if self._arrays else []
-        arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray) and not lazy_arrays(leaf)]
-        return any(np.may_share_memory(each, own) for each in arrays for own in self._arrays)
-
-    def are_changed(self) -> bool:
-        """Whether the function has done something to one of them."""
-        return not all(is_same_tree(_content(found), before) for found, _, before in self._given)
-
-    def end(self) -> bool:
-        """Let go of them, and put the objects where somebody keeps what stood for them; whether anybody did."""
-        given = [(found, own) for found, own, _ in self._given]
-        self.given, self.named = (), {}
-        self._made.clear()
-        self._given.clear()
-        for k in range(len(given)):
-            _empty(given[k][0])
-        given.append((Unread(), None))  # nobody else holds this one
-        counts = [sys.getrefcount(found) for found, _ in given]
-        if max(counts) == counts[-1]:
-            return False
-        gc.collect()
-        counts = [sys.getrefcount(found) for found, _ in given]
-        for (found, own), count in zip(given, counts, strict=True):
-            if count > counts[-1]:
-                _fill(found, own)
-                replace(found, own)
-        return max(counts) > counts[-1]
-
-
-_NOTHING = Opened((), ("captured",), (), ())
-
-
-def _itself(leaf: Any) -> Any:
-    return leaf
-
-
-def _of_parts(opened: Opened, parts: list[Any], reads: Reads, at: Callable[[Any], Any]) -> Any:
-    """Something made of parts as an object is of its own."""
-    kind = opened.kind[1]
-    if kind in (tuple, list):
-        return kind(parts)
-    if kind is dict:
-        return dict(zip(opened.names, parts, strict=True))
-    if issubclass(kind, tuple):
-        return tuple.__new__(kind, parts)
-    own = dict(zip(opened.names, parts, strict=True))
-    others = {name: Unread() for name, _ in attributes_of(opened.value) if name not in own}
-    found = with_attributes(kind, {**own, **others}.items())
-    if hasattr(found, "__dict__"):
-        seen = _methods(found, reads.classes[kind], at)
-        set_attributes(found, ((name, each) for name, each in seen if name not in own and name not in others))
-    return found
-
-
-def _methods(found: Any, known: Mapping[tuple[type, str], Any], at: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
-    """The functions of its class that an object is to see otherwise, bound to it."""
-    kind = type(found)
-    done = set()
-    for own in kind.__mro__:
-        for name in [name for other, name in known if other is own and name not in done]:
-            done.add(name)
-            value = known[own, name]
-            function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-            if name.startswith("__") or function_of(function) is None or (seen := at(function)) is function:
-                continue
-            owner = kind if isinstance(value, classmethod) else found
-            yield name, seen if isinstance(value, staticmethod) else MethodType(seen, owner)
-
-
-def _content(value: Any) -> Any:
-    """What is in a list, a dictionary, or an object."""
-    if type(value) is list:
-        return tuple(value)
-    return tuple(value.items()) if type(value) is dict else tuple(attributes_of(value))
-
-
-def _empty(value: Any) -> None:
-    if type(value) in (list, dict):
-        value.clear()
-    else:
-        set_attributes(value, [(name, None) for name, _ in attributes_of(value)])
-
-
-def _fill(value: Any, own: Any) -> None:
-    """Have in something what is in what it stands for."""
-    if type(value) is list:
-        value[:] = own
-    elif type(value) is dict:
-        value.update(own)
-    else:
-        getattr(value, "__dict__", {}).clear()
-        set_attributes(value, attributes_of(own))

@@ -14,15 +14,14 @@ import copy
 import sys
 from abc import ABCMeta, get_cache_token
 from collections import namedtuple
-from collections.abc import Callable, Collection, Container, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from enum import EnumMeta
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from operator import getitem
 from types import (
     BuiltinFunctionType,
     CellType,
     ClassMethodDescriptorType,
-    CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
@@ -36,41 +35,15 @@ import attrs
 import numpy as np
 
 from slinky.errors import SlinkyError, TracingError
+from slinky.frontend.class_names import OF_CONSTRUCTION, spoken_of
+from slinky.frontend.code_names import Names, all_attributes, asks_by_name, names_of
+from slinky.frontend.contents import arrays_inside, content, has_content, is_immutable, is_told
 from slinky.frontend.kernels import Kernel
-from slinky.frontend.nodes import exactly, text_of
 from slinky.frontend.opened import is_enumeration, is_plain, is_plain_tuple
 from slinky.frontend.paths import all_code, passed_on
-from slinky.frontend.places import instructions_of
-from slinky.frontend.trees import is_constant
+from slinky.frontend.trusted import is_trusted
 from slinky.ir.given import is_module
 from slinky.unloaded import draws_numbers
-
-_TRUSTED = frozenset(
-    [
-        "numpy",
-        "scipy",
-        "skimage",
-        "math",
-        "cmath",
-        "operator",
-        "functools",
-        "itertools",
-        "collections",
-        "typing",
-        "numbers",
-        "dataclasses",
-        "enum",
-        "builtins",
-        "warnings",
-        "contextlib",
-        "types",
-        "string",
-        "slinky",
-        "abc",
-        "copy",
-    ]
-)
-"""Modules whose functions compute the same from the same."""
 
 _DRAWING = frozenset({"scipy", "skimage"})
 """Of these, some functions draw random numbers."""
@@ -113,62 +86,6 @@ _OF_C = (
     type(namedtuple("_Fields", "first").first),  # type: ignore[attr-defined]
 )
 """What classes have of C's for attributes and methods, and for the entries of named tuples."""
-
-_LARGEST = 1 << 16
-"""Arrays and texts of globals that take more bytes are not compared at each call."""
-
-
-@attrs.frozen(eq=False)
-class Names:
-    """The names by which code reaches what is outside of it."""
-
-    globals: frozenset[str]
-    attributes: frozenset[str]
-    imports: frozenset[str]
-    writes: str | None
-    cells: frozenset[str]
-    """The variables it sets that inner functions, or functions around it, have too."""
-
-
-_INITIAL = ("__attrs_post_init__", "__init__", "__post_init__")
-"""Functions that are called with an object that is being made."""
-
-
-def _last(loaded: Any) -> Any:
-    """The variable that was loaded last, of one or two."""
-    return loaded[-1] if type(loaded) is tuple else loaded
-
-
-@lru_cache(maxsize=1024)
-def names_of(code: CodeType) -> Names:
-    """The names that code speaks of."""
-    names: dict[str, set[str]] = {"global": set(), "attribute": set(), "import": set(), "cell": set()}
-    writes = None
-    levels: list[Any] = [0, 0]
-    """What was loaded last: how far up an import goes, and what of the module."""
-    own = code.co_varnames[0] if code.co_name in _INITIAL and code.co_argcount else None
-    """The object that it makes, to set whose attributes changes nothing else."""
-    for instruction in instructions_of(code):
-        operation, name = instruction.opname, instruction.argval
-        own = None if operation.startswith("STORE_FAST") and name == own else own
-        if operation in ("LOAD_GLOBAL", "LOAD_NAME"):
-            names["global"].add(name)
-        elif operation in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"):
-            names["attribute"].add(name)
-        elif operation == "IMPORT_NAME":
-            names["import"].add(name if levels[0] == 0 else f".{name}")
-        elif operation in ("STORE_DEREF", "DELETE_DEREF"):
-            names["cell"].add(name)
-        elif operation == "STORE_ATTR" and own is not None and _last(levels[1]) == own:
-            pass
-        elif operation == "LOAD_BUILD_CLASS":
-            names["attribute"].update(("__init_subclass__", "__set_name__"))  # which Python asks for
-        elif operation in ("STORE_GLOBAL", "STORE_ATTR", "DELETE_GLOBAL", "DELETE_ATTR"):
-            writes = f"it sets {name}"
-        if operation not in ("CACHE", "EXTENDED_ARG"):
-            levels = [levels[1], name]
-    found = [frozenset(names[kind]) for kind in ("global", "attribute", "import")]
-    return Names(found[0], found[1], found[2], writes, frozenset(names["cell"]))
 
 
 @attrs.frozen(eq=False)
@@ -273,14 +190,14 @@ class Reads:
             for read, _ in self.captured:
                 if not is_told(read()):
                     return False
-            return not self._equal or all(_content(read()) == value for read, value in self._equal)
+            return not self._equal or all(content(read()) == value for read, value in self._equal)
         except (KeyError, ValueError, TypeError, AttributeError):
             return False
 
     def arrays(self) -> Iterator[Any]:
         """Those that are compared at each call."""
         for read, _ in self._equal:
-            yield from _arrays_in(read())
+            yield from arrays_inside(read())
 
     def _refuse(self, why: str) -> None:
         self.reason = self.reason or why
@@ -312,12 +229,12 @@ class Reads:
         """Read what the code of a function speaks of."""
         self._note(_Attribute(function, "__code__"), function.__code__, "its code")
         self._defaults(function)
-        attributes = _all_attributes(function.__code__)
+        attributes = all_attributes(function.__code__)
         self.spoken |= attributes.union(*(names_of(code).globals for code in all_code(function.__code__)))
         around = frozenset(function.__code__.co_freevars)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell, attributes)
-        if _asks_by_name(function) and any(_has_attributes(value) for value in passed_on([function])):
+        if asks_by_name(function) and any(_has_attributes(value) for value in passed_on([function])):
             self._refuse("it asks for attributes by their names")
         for code in all_code(function.__code__):
             self._names(names_of(code), function.__globals__, attributes)
@@ -335,7 +252,7 @@ class Reads:
         for read, value in reads:
             if is_module(value) or _is_called(value):
                 self._value(read, value, "a default", frozenset())
-            elif not _is_immutable(value):
+            elif not is_immutable(value):
                 self._content(read, value, "a default")
             elif named is not None:
                 self._note(read, value, "a default")
@@ -360,8 +277,8 @@ class Reads:
         if kind in self._unknown:
             return False
         while True:  # what is read may speak of more
-            made = _OF_CONSTRUCTION if kind in self._made else frozenset()
-            new = [each for own in kind.__mro__ for each in _spoken_of(own, self.spoken, known, made)]
+            made = OF_CONSTRUCTION if kind in self._made else frozenset()
+            new = [each for own in kind.__mro__ for each in spoken_of(own, self.spoken, known, made)]
             if not new:
                 return True
             for own, name, value in new:
@@ -380,7 +297,7 @@ class Reads:
                 continue
             if inner is not None or isinstance(value, (BuiltinFunctionType, np.ufunc)):
                 self._value(_Item(names, name), value, name, frozenset())
-            elif _has_content(value):
+            elif has_content(value):
                 self._content(_Item(names, name), value, name)
             else:
                 return False
@@ -517,7 +434,7 @@ class Reads:
 
     def _capture(self, read: Callable[[], Any], value: Any, name: str) -> bool:
         """Have something told at each call that is too large to be compared, or has attributes."""
-        if not is_told(value) or _has_content(value):
+        if not is_told(value) or has_content(value):
             return False
         self.captured.append((read, name))
         self._capturing.update(self._stack[-1:])
@@ -592,12 +509,12 @@ class Reads:
     def _content(self, read: Callable[[], Any], value: Any, name: str) -> None:
         """Something with a content, which may change."""
         try:
-            if _is_immutable(value):
+            if is_immutable(value):
                 self._note(read, value, name)
             elif is_enumeration(type(value)):
                 self._member(read, value, name)
             else:
-                self._equal.append((read, _content(value)))
+                self._equal.append((read, content(value)))
         except (SlinkyError, RecursionError):
             raise
         except Exception:  # of what cannot be compared, or raises an error of its own where it is looked at
@@ -610,54 +527,6 @@ class Reads:
         if not is_few or not self.see_class(kind):
             self._refuse(f"{name} is a {kind.__name__}, which may change")
         self._note(read, value, name)
-
-
-def _spoken_of(
-    own: type, spoken: Collection[str], known: Container[Any], made: frozenset[str]
-) -> list[tuple[type, str, Any]]:
-    """What a class itself has, and is not known yet: by names that are spoken of, for what Python asks objects, and of
-    these for what it asks where they are `made`."""
-    if own is object or is_trusted(str(own.__module__)):
-        return []
-    makes = made.union(*(names for words, names in _MAKING if not words.isdisjoint(spoken)))
-    return [
-        (own, name, value)
-        for name, value in vars(own).items()
-        if (own, name) not in known
-        and (name in spoken or (callable(value) and (name in makes or _is_asked_by_python(name))))
-    ]
-
-
-def _is_asked_by_python(name: str) -> bool:
-    """Whether a name is one that operators and functions of Python's ask objects for, but for where these are made."""
-    return name.startswith("__") and name.endswith("__") and name[2:-2] not in _OF_MAKING
-
-
-_OF_MAKING = frozenset(
-    [
-        "annotate", "annotate_func", "attrs_init", "attrs_post_init", "class_getitem", "copy", "deepcopy", "delattr",
-        "dir", "getnewargs", "getnewargs_ex", "getstate", "init", "init_subclass", "new", "post_init", "reduce",
-        "reduce_ex", "replace", "repr", "set_name", "setattr", "setstate", "sizeof", "str", "subclasshook",
-    ]
-)  # fmt: skip
-"""What objects are asked for where they are made, told, or taken apart."""
-
-_OF_CONSTRUCTION = frozenset(
-    ["__attrs_init__", "__attrs_post_init__", "__attrs_pre_init__", "__init__", "__new__", "__post_init__"]
-)
-"""What classes do where they are called."""
-
-_MAKING = (
-    (
-        frozenset(["evolve", "replace"]),
-        ("__attrs_init__", "__attrs_post_init__", "__init__", "__new__", "__post_init__", "__replace__"),
-    ),
-    (
-        frozenset(["copy", "deepcopy"]),
-        ("__copy__", "__deepcopy__", "__getstate__", "__reduce__", "__reduce_ex__", "__setstate__"),
-    ),
-)
-"""Names of functions that make objects of others, and what these come to."""
 
 
 def function_of(value: Any) -> Any:
@@ -673,16 +542,6 @@ def _is_called(value: Any) -> bool:
     """Whether something is a function or a class, which holds nothing that changes by itself."""
     is_of_c = issubclass(type(value), (type, np.ufunc, BuiltinFunctionType))
     return is_of_c or function_of(value) is not None
-
-
-def _asks_by_name(function: FunctionType) -> bool:
-    """Whether a function may come to attributes that its code does not name as such."""
-    return any(
-        not _ASKING.isdisjoint(names.globals | names.attributes) for names in map(names_of, all_code(function.__code__))
-    )
-
-
-_ASKING = frozenset(["attrgetter", "getattr", "getattr_static", "getmembers", "hasattr", "methodcaller"])
 
 
 def _has_attributes(value: Any) -> bool:
@@ -708,58 +567,6 @@ def _draws(name: str) -> bool:
     return name.startswith("random") or name in ("rvs", "bootstrap", "permutation_test", "monte_carlo_test", "qmc")
 
 
-def _is_immutable(value: Any) -> bool:
-    """Whether something is the same as long as it is the same object."""
-    if type(value) is tuple:
-        return all(map(_is_immutable, value))
-    return is_constant(value) or type(value).__name__ == _MARK
-
-
-_MARK = "_HAS_DEFAULT_FACTORY_CLASS"
-"""The class of what stands for values of dataclasses that are made where none are given."""
-
-
-def is_told(value: Any) -> bool:
-    """Whether something that a function has may be told at each call, as its arguments are."""
-    kind: Any = type(value)
-    if kind in (np.ndarray, np.memmap):
-        return not value.dtype.hasobject
-    return kind in (list, tuple, dict) or is_plain(kind)
-
-
-def _has_content(value: Any) -> bool:
-    try:
-        _content(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _content(value: Any) -> Hashable:
-    """A value as something to compare it by.
-
-    Raises `TypeError` for what has a state that is not seen, and for classes that may do otherwise than Python's own.
-    """
-    kind = type(value)
-    if kind is np.ndarray and not value.dtype.hasobject and value.nbytes <= _LARGEST:
-        return (value.shape, text_of(value.dtype), value.strides, value.tobytes())
-    if kind in (list, tuple, set, frozenset):
-        return (kind.__name__, len(value), *map(_content, value))
-    if kind is dict:
-        return (dict, *((_content(k), _content(v)) for k, v in value.items()))
-    if is_constant(value) or kind is slice:
-        return exactly(value)
-    raise TypeError(f"a {kind.__name__}")
-
-
-def _arrays_in(value: Any) -> Iterator[Any]:
-    if type(value) is np.ndarray:
-        yield value
-    elif type(value) in (list, tuple, dict):
-        for each in value.values() if type(value) is dict else value:
-            yield from _arrays_in(each)
-
-
 def _is_dispatched(value: Any) -> bool:
     """Whether it is a function of NumPy's that hands over to lazy arrays."""
     return callable(value) and type(value).__module__.startswith("numpy")
@@ -767,12 +574,3 @@ def _is_dispatched(value: Any) -> bool:
 
 def _is_trusted(module: ModuleType | None) -> bool:
     return module is not None and is_trusted(module.__name__)
-
-
-def is_trusted(name: str) -> bool:
-    """Whether the functions of a module compute the same from the same."""
-    return name.partition(".")[0] in _TRUSTED and not name.startswith("numpy.random")
-
-
-def _all_attributes(code: CodeType) -> frozenset[str]:
-    return frozenset(name for each in all_code(code) for name in names_of(each).attributes)

@@ -19,16 +19,18 @@ from itertools import takewhile
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+from slinky.frontend.code_names import names_of
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.indexed import indexed_array, is_indexed, own_array
 from slinky.frontend.kinds import BUILTINS, is_just_called
 from slinky.frontend.namespaces import TracedNumpy, is_replaced
 from slinky.frontend.paths import all_code, passed_on
 from slinky.frontend.places import instructions_of
-from slinky.frontend.reading import function_of, is_trusted, names_of
+from slinky.frontend.reading import function_of
 from slinky.frontend.reals import MATH, OF_MATH, has_reals
 from slinky.frontend.telling import goes_by_names, tells_apart
 from slinky.frontend.tracing import Trace
+from slinky.frontend.trusted import is_trusted
 from slinky.ir.given import is_module
 
 

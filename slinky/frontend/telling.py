@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from slinky.frontend.code_names import names_of
 from slinky.frontend.paths import VARIABLES, Path, all_code, paths_of
 from slinky.frontend.places import instructions_of
-from slinky.frontend.reading import names_of
 
 
 def goes_by_names(function: FunctionType) -> bool:
