@@ -10,7 +10,7 @@ import warnings
 import weakref
 from collections import deque
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from traced import MACHINE, assert_same, assert_traced, image, jit, kept, sharpe
 
 import slinky as sl
 from slinky.frontend import tracing
+from slinky.frontend.kept_traces import Traces
 
 # Sizes and numbers ----------------------------------------------------------------------------------------------------
 
@@ -445,3 +446,89 @@ def test_texts_of_numbers_are_made_anew() -> None:
     assert_same(traced(x), told(x))
     with np.printoptions(precision=3):
         assert_same(traced(x), told(x))
+
+
+class Estimate(NamedTuple):
+    """What is known, and how well."""
+
+    value: Any
+    spread: Any
+
+
+def test_calls_that_have_been_prepared_look_for_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    def update(old: Any, x: Any, dtype: Any, rows: slice, count: Any) -> Any:
+        gain = old.spread / (old.spread + 0.5)
+        return Estimate(old.value + gain * (x - old.value), (1 - gain) * old.spread), x[rows].astype(dtype) * count
+
+    traced, x = jit(update), image(4, 4)
+    given = [
+        (Estimate(x, x * x), x, dtype, slice(0, rows), np.int16(count))
+        for dtype, rows, count in ((np.float64, 3, 1), (np.float32, 3, 1), (np.float32, 2, 1), (np.float32, 2, 4))
+    ]
+    for each in given:
+        assert_same(traced(*each), update(*each))
+    monkeypatch.setattr(type(traced), "_run", pytest.fail)
+    for each in given:
+        assert_same(traced(*each), update(*each))
+        assert type(traced(*each)[0]) is Estimate
+
+
+def test_functions_with_effects_are_called_without_a_look_at_what_they_are_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class State:
+        def __init__(self) -> None:
+            self.field, self.steps = image(4, 4), 0
+
+    class Solver:
+        rate = 0.5
+
+        @jit
+        def step(self, state: Any) -> None:
+            state.field = state.field + self.rate * np.roll(state.field, 1, 0)
+            state.steps += 1
+
+        @jit
+        def kept(self, held: Any, x: Any) -> Any:
+            held["last"] = x * self.rate
+            return x + 1
+
+    solver, state, held = Solver(), State(), {"last": image(4, 4)}
+    solver.step(state)
+    solver.kept(held, image(4, 4))
+    solver.kept(held, image(4, 4))
+    solver.kept(held, image(4, 4))
+    monkeypatch.setattr(Traces, "key", pytest.fail)
+    solver.step(state)
+    solver.kept(held, image(4, 4))
+    expected = image(4, 4)
+    for _ in range(2):
+        expected = expected + 0.5 * np.roll(expected, 1, 0)
+    assert_same(state.field, expected)
+    assert state.steps == 2
+    assert_same(held["last"], image(4, 4) * 0.5)
+
+
+def test_functions_that_cease_to_have_effects_are_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced, x = jit(by_helper), image(4, 4)
+    for _ in range(2):
+        assert_same(traced(x), x + 1)
+    assert "it sets count" in traced.explain(x)
+    monkeypatch.setitem(globals(), "helper", lambda x: x + 2)
+    for _ in range(2):
+        assert_same(traced(x), x + 2)
+    assert kept(traced) == 1
+
+
+def counting(x: Any) -> Any:
+    """Sets something."""
+    counting.count = 1  # type: ignore[attr-defined]
+    return x + 1
+
+
+helper = counting
+
+
+def by_helper(x: Any) -> Any:
+    """Calls something that may be another function later."""
+    return helper(x)

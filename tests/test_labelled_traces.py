@@ -325,3 +325,14 @@ def test_methods_take_arrays_with_labels() -> None:
     own.mean = xr.DataArray(data, dims=("time", "y"), coords={"y": np.arange(5) * 2.0})
     assert own.anomaly(x).identical(own.anomaly.__wrapped__(own, x))
     assert own.anomaly(x.T).identical(own.anomaly.__wrapped__(own, x.T))
+
+
+def test_what_goes_by_labels_is_not_tried_without_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("xarray")
+    anomaly = jit(lambda a: a - a.mean("latitude"))
+    for _ in range(3):
+        assert anomaly(labelled()).identical(anomaly.__wrapped__(labelled()))
+    tried: list[Any] = []
+    monkeypatch.setattr(anomaly, "_asked", lambda *given: tried.append(given) or (None, ""))
+    assert anomaly(labelled(VALUES * 2)).identical(anomaly.__wrapped__(labelled(VALUES * 2)))
+    assert not tried

@@ -97,6 +97,8 @@ class Jit:
         self._trials: dict[Hashable, Trial] = {}
         self._calls = self._last_traced = 0
         self._plain = self._called
+        self._refused = self._called
+        """The same, as long as the function reads what it read."""
         self._opening: Opening | None = None
         self._warned = False
 
@@ -109,6 +111,9 @@ class Jit:
     def __call__(self, /, *given: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
         self._calls += 1
+        reads = self._traces.reads
+        if reads is not None and reads.effect is not None and not self._strict and reads.hold():
+            return self._as_written(*given, **named)
         own, own_named = given, named
         if self._opening is not None:
             given, named = self._opening.open(given, named)
@@ -118,7 +123,7 @@ class Jit:
                 ready = self._ready.get(kind) or self._ready.get(exact_kind(given, named))
             except RecursionError:
                 return self._as_written(*given, **named)  # a list that is in itself
-            if ready is self._plain:
+            if ready is self._plain or (ready is self._refused and self._holds()):
                 return self._as_written(*given, **named)
             if ready is not None and self._holds() and self._traces.may_stand(given, named):
                 try:
@@ -206,6 +211,7 @@ class Jit:
             return self._run_traced(traced, given, named, leaves, is_kept=True)
         kind = loose_kind((given, named), with_floats=False)
         if kind in self._traces.refused:
+            self._remember(given, named, self._refused)
             return self._as_written(*given, **named)
         trial, before = self._trial(kind, leaves), time.perf_counter()
         if trial.is_plain and trial.is_new(self._traces.exact_key(given, named)):
@@ -301,20 +307,29 @@ class Jit:
         if self._donate:
             return None
         given, named = self._opened(given, named)
-        if all_alike(labelled):
-            bare, bare_named = with_leaves((given, named), bare_values)
-            try:
-                with foreign():
-                    traced, _ = self._asked(bare, bare_named)
-            except RaisedError as error:  # it asks for what only containers have, or takes
-                if isinstance(error.__cause__, SlinkyError):
-                    raise error.__cause__ from None
-                traced = None
-            places = enumerate(leaf for _, leaf in leaves_of((given, named)))
-            numbers = {number for number, leaf in places if is_labelled(leaf)}
-            if traced is not None and traced.keeps_labels(labelled[0].ndim, numbers):
-                return self
+        if all_alike(labelled) and self._goes_by_places(given, named, labelled[0].ndim):
+            return self
         return of_labels(self, self._by_labels, given, named)
+
+    def _goes_by_places(self, given: Any, named: Any, rank: int) -> bool:
+        """Whether labels, which are alike, do not matter, in arguments that may have been opened. Where they do, that is not asked again for such arguments."""
+        bare, bare_named = with_leaves((given, named), bare_values)
+        kind = loose_kind((bare, bare_named), with_floats=False)
+        if self._traces.are_good() and kind in self._traces.by_labels:
+            return False
+        try:
+            with foreign():
+                traced, _ = self._asked(bare, bare_named)
+        except RaisedError as error:  # it asks for what only containers have, or takes
+            if isinstance(error.__cause__, SlinkyError):
+                raise error.__cause__ from None
+            traced = None
+        leaves = enumerate(leaf for _, leaf in leaves_of((given, named)))
+        numbers = {number for number, leaf in leaves if is_labelled(leaf)}
+        if traced is not None and traced.keeps_labels(rank, numbers):
+            return True
+        self._traces.by_labels.add(kind)
+        return False
 
     def _called(self, given: Any) -> Any:
         """Call the function as it is."""

@@ -61,6 +61,8 @@ class Traces:
     def __init__(self, function: Callable[..., Any], rules: Rules, calls: Callable[[Trace, Any, Any], Any]) -> None:
         self.by_kind: dict[Hashable, list[Traced]] = {}
         self.refused: dict[Hashable, str] = {}
+        self.by_labels: set[Hashable] = set()
+        """Kinds of arguments without their labels, with which the function does not go by places alone."""
         self.ready: dict[Hashable, Runner] = {}
         """What runs for arguments of just these sizes: of no use once the traces are gone."""
         self.reads: Reads | None = None
@@ -110,6 +112,7 @@ class Traces:
         self.reads = None
         self.by_kind.clear()
         self.refused.clear()
+        self.by_labels.clear()
         self.ready.clear()
         return False
 

@@ -125,7 +125,7 @@ def exact_kind(
     given: tuple[Any, ...], named: Mapping[str, Any] = MappingProxyType({}), *, with_floats: bool = True
 ) -> Hashable | None:
     """All that decides what a call does, lengths included, where arguments are arrays and simple numbers, also in
-    tuples, lists and dictionaries; but for floats if these are told at each call."""
+    tuples, named or not, lists and dictionaries; but for floats if these are told at each call."""
     found: list[Any] = []
     add = found.append
     if named:
@@ -159,15 +159,30 @@ def exact_kind(
             if inside is None:
                 return None
             add((kind, inside, tuple(each) if kind is dict else len(each)))
+        elif is_record(each):
+            inside = exact_kind(tuple(each), with_floats=with_floats)
+            if inside is None:
+                return None
+            add((kind, inside))
+        elif is_constant(each) or kind is slice:
+            try:
+                add(exactly(each))
+            except TypeError:
+                return None  # a slice up to something that may change
+        elif kind is type and each.__module__ in ("builtins", *_MODULES):
+            add(each)
         else:
             return None
     return tuple(found)
 
 
+_TREES = (tuple, list, dict, Opened)
+
+
 def flat(given: tuple[Any, ...], named: Mapping[str, Any]) -> Sequence[Any]:
     """The leaves of arguments that have an exact kind; these themselves, where they are all leaves."""
     for each in (*given, *named.values()):
-        if type(each) in (tuple, list, dict, Opened):
+        if issubclass(type(each), _TREES):
             return [leaf for _, leaf in leaves_of((given, named))]
     return (*given, *named.values()) if named else given
 
