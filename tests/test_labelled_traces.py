@@ -282,7 +282,7 @@ def test_it_is_pickled_by_name_as_functions_are() -> None:
     assert again._donate == ("photo",)
 
 
-class Climate:
+class Means:
     """Knows the mean, arrays of NumPy's and others, and what is not asked for."""
 
     def __init__(self, mean: Any, scale: float) -> None:
@@ -309,7 +309,7 @@ def test_methods_take_arrays_with_labels() -> None:
     xr = pytest.importorskip("xarray")
     data = np.random.default_rng(0).random((6, 5))
     x = xr.DataArray(data, dims=("time", "y"), coords={"y": np.arange(5) * 2.0}, name="t", attrs={"units": "K"})
-    own = Climate(np.random.default_rng(1).random((6, 5)), 2.0)
+    own = Means(np.random.default_rng(1).random((6, 5)), 2.0)
     for scale, k in [(2.0, 1), (2.0, 2), (3.5, 3)]:
         own.scale = scale
         own.mean = own.mean * k
@@ -319,9 +319,9 @@ def test_methods_take_arrays_with_labels() -> None:
                 got = method(x)
                 assert got.identical(want)
                 np.testing.assert_array_equal(got.values, want.values)
-    assert len(list(Climate.anomaly._traces)) == 1
-    assert len(Climate.by_name._by_labels) == 1
-    assert len(list(Climate.by_name._by_labels[0]._traces)) == 1
+    assert len(list(Means.anomaly._traces)) == 1
+    assert len(Means.by_name._by_labels) == 1
+    assert len(list(Means.by_name._by_labels[0]._traces)) == 1
     own.mean = xr.DataArray(data, dims=("time", "y"), coords={"y": np.arange(5) * 2.0})
     assert own.anomaly(x).identical(own.anomaly.__wrapped__(own, x))
     assert own.anomaly(x.T).identical(own.anomaly.__wrapped__(own, x.T))
@@ -336,3 +336,70 @@ def test_what_goes_by_labels_is_not_tried_without_them_again(monkeypatch: pytest
     monkeypatch.setattr(anomaly, "_asked", lambda *given: tried.append(given) or (None, ""))
     assert anomaly(labelled(VALUES * 2)).identical(anomaly.__wrapped__(labelled(VALUES * 2)))
     assert not tried
+
+
+class Climate:
+    """Has what a method needs beside arrays of xarray's."""
+
+    def __init__(self, reference: Any = None) -> None:
+        self.scale, self.weights, self.reference = 2.0, np.arange(1.0, 7), reference
+        self.seen: dict[str, Any] = {}
+
+    def scaled(self, a: Any) -> Any:
+        """By another method."""
+        return a * self.scale
+
+    def anomaly(self, a: Any) -> Any:
+        """By names of axes."""
+        return self.scaled(a - a.mean("latitude"))
+
+    def weighted(self, a: Any) -> Any:
+        """With an array that the object has."""
+        return (a * self.weights[: a.shape[0], None]).sum("latitude") / self.weights.sum()
+
+    def by_places(self, a: Any) -> Any:
+        """Labels do not matter."""
+        return np.sqrt(a * self.scale) + a
+
+    def against(self, a: Any) -> Any:
+        """With an array of xarray's that the object has."""
+        return a - self.reference.mean("latitude")
+
+    def remembered(self, a: Any) -> Any:
+        """Keeps what it computes."""
+        self.seen["mean"] = a.mean("latitude")
+        return a - self.seen["mean"]
+
+    def counted(self, a: Any) -> Any:
+        """Sets something."""
+        self.scale += 1
+        return a.mean("latitude") * self.scale
+
+
+def test_methods_are_given_arrays_of_xarray() -> None:
+    for name in ("anomaly", "weighted", "by_places", "against", "remembered", "counted"):
+        function = getattr(Climate, name)
+        traced = jit(function)
+        mine, other = Climate(labelled()), Climate(labelled())
+        calls = [(2.0, labelled()), (2.0, labelled(VALUES + 1)), (3.0, labelled(first=2)), (1.5, labelled())]
+        for scale, given in calls:
+            for climate in (mine, other):
+                climate.scale, climate.weights = scale, climate.weights * scale
+            assert traced(mine, given).identical(function(other, given)), name
+            assert mine.scale == other.scale
+            assert mine.seen.keys() == other.seen.keys()
+            assert all(found.identical(other.seen[key]) for key, found in mine.seen.items())
+        is_traced = name in ("anomaly", "weighted", "by_places")
+        assert ("is traced" in traced.explain(mine, labelled())) == is_traced
+        assert "each call" not in traced.explain(mine, labelled())
+
+
+def test_arrays_of_xarray_may_stand_beside_objects_in_lists() -> None:
+    def function(given: Any) -> Any:
+        return given[0].mean("latitude") * given[1].scale
+
+    traced = jit(function)
+    for scale in (2.0, 2.0, 3.0):
+        climate = Climate()
+        climate.scale = scale
+        assert traced([labelled(), climate]).identical(function([labelled(), climate]))

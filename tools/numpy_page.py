@@ -116,7 +116,8 @@ and functions such as `np.pad` that look at the elements alone, these rules do n
   `where`, `fillna`, `cumsum`, `rolling`, `coarsen`, `groupby`. Such a trace is good for the same shapes, labels,
   names and attributes, and the same options of xarray. What asks for values (`interp`, `float(a.max())`, Bottleneck and
   Numbagg where xarray uses them), gives other containers, computes coordinates or changes an argument is called as it
-  is, and so is a function that calls xarray's own functions (`xr.dot`, `xr.concat`).
+  is, and so is a function that calls xarray's own functions (`xr.dot`, `xr.concat`), and a method whose object holds
+  an array of xarray's that it speaks of.
 * *Tables of pandas* hold nothing but arrays that are there. Where one is sliced, turned or reduced, where labels differ
   or columns have several dtypes, the function is called as it is.
 * Where a Dask array is inside, the function is called as it is; so it is where it looks at what it was given

@@ -312,7 +312,8 @@ class Jit:
         return of_labels(self, self._by_labels, given, named)
 
     def _goes_by_places(self, given: Any, named: Any, rank: int) -> bool:
-        """Whether labels, which are alike, do not matter, in arguments that may have been opened. Where they do, that is not asked again for such arguments."""
+        """Whether labels, which are alike, do not matter, where arguments may have been opened. Where they do, it is
+        not asked again for such arguments."""
         bare, bare_named = with_leaves((given, named), bare_values)
         kind = loose_kind((bare, bare_named), with_floats=False)
         if self._traces.are_good() and kind in self._traces.by_labels:
