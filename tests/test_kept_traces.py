@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import sys
 import threading
 import types
 import warnings
@@ -532,3 +533,45 @@ helper = counting
 def by_helper(x: Any) -> Any:
     """Calls something that may be another function later."""
     return helper(x)
+
+
+def by_gain(module: Any, x: Any) -> Any:
+    """By what a module has that it is given."""
+    return x * module.gain
+
+
+def by_table(module: Any, x: Any) -> Any:
+    """The same, of an array."""
+    return x * module.table
+
+
+def test_modules_that_are_handed_on_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = types.ModuleType("handed_on")
+    monkeypatch.setitem(sys.modules, "handed_on", settings)
+
+    def handed_on(x: Any) -> Any:
+        return by_gain(settings, x)
+
+    def by_another_name(x: Any) -> Any:
+        own = settings
+        return by_table(own, x)
+
+    def by_a_default(x: Any, read: Any = lambda module, x: x * module.table) -> Any:
+        return read(settings, x)
+
+    def as_a_default(x: Any, module: Any = settings) -> Any:
+        return x * module.gain + by_table(module, x)
+
+    def imported(x: Any) -> Any:
+        import handed_on as own  # type: ignore[import-not-found]
+
+        return by_gain(own, x)
+
+    x = image(3)
+    for size in (3, 30000):
+        for function in (handed_on, by_another_name, by_a_default, as_a_default, imported):
+            traced = jit(function)
+            for gain in (1.0, 2.0, 2.0, 3.0):
+                table = np.full(3 if size == 3 else (size, 3), gain)
+                settings.__dict__.update(gain=gain, table=table)
+                assert_same(traced(x), function(x))

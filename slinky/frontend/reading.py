@@ -147,6 +147,8 @@ class Reads:
         """The function, and those that it calls, whose code was read."""
         self.spoken: set[str] = set()
         """The names that they speak of."""
+        self._passed: dict[ModuleType, None] = {}
+        """Modules that are handed to functions, which may ask them for all that any of them speaks of."""
         self._read = (0, 0, 0)
         """The extent of what all classes were read for."""
         self._unknown: set[type] = set()
@@ -236,6 +238,7 @@ class Reads:
             self._cell(name, cell, attributes)
         if asks_by_name(function) and any(_has_attributes(value) for value in passed_on([function])):
             self._refuse("it asks for attributes by their names")
+        self._passed.update(dict.fromkeys(value for value in passed_on([function]) if is_module(value)))
         for code in all_code(function.__code__):
             self._names(names_of(code), function.__globals__, attributes)
             for name in sorted(names_of(code).cells & around):
@@ -250,6 +253,8 @@ class Reads:
         reads: list[tuple[Callable[[], Any], Any]] = [(_Item(named, name), named[name]) for name in named or ()]
         reads += [(partial(getitem, function.__defaults__, k), v) for k, v in enumerate(function.__defaults__ or ())]
         for read, value in reads:
+            if is_module(value):
+                self._passed[value] = None
             if is_module(value) or _is_called(value):
                 self._value(read, value, "a default", frozenset())
             elif not is_immutable(value):
@@ -304,9 +309,11 @@ class Reads:
         return True
 
     def see_classes(self) -> None:
-        """Read what classes have by names that were spoken of after they were read."""
+        """Read what classes have, and modules that are passed on, by names that were spoken of after they were read."""
         while self._read != self.extent:
             self._read = self.extent
+            for module in list(self._passed):
+                self._module(module, frozenset(self.spoken))
             for kind in [each for each in self.classes if not self.see_class(each)]:
                 self.given.update(dict.fromkeys({kind} & self.given.keys(), False))
                 if kind in self._made:
@@ -360,6 +367,7 @@ class Reads:
             else:
                 self._note(_Item(sys.modules, name), module, name)
                 self._module(module, attributes)
+                self._passed[module] = None  # it is a variable then, which may be handed on
         for name in sorted(code.globals):
             if name in names:
                 self._value(_Item(names, name), names[name], name, attributes)
