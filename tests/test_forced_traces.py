@@ -577,3 +577,19 @@ def test_errors_of_later_calls_are_those_of_numpy() -> None:
         traced(np.zeros((2, 2)))
     lazy = np.linalg.inv(sl.lazy(2 * np.eye(2)))
     assert_same(np.asarray(lazy), np.eye(2) / 2)
+
+
+class Scaling:
+    """A method that asks for a value."""
+
+    @sl.jit(smallest=0, workers=1)
+    def scaled(self, x: Any) -> Any:
+        """By the largest one."""
+        return x * float(x.max())
+
+
+def test_warnings_stand_where_the_function_is_called() -> None:
+    for function in (jit(lambda x: x * float(x.max())), Scaling().scaled):
+        with pytest.warns(sl.ForcedValueWarning) as caught:
+            function(np.ones(3))
+        assert [each.filename for each in caught] == [__file__]

@@ -128,7 +128,7 @@ class Move:
             warnings.warn(
                 f"{self._title} stays with NumPy's loops: {error}",
                 CompilationFailedWarning,
-                stacklevel=user_frame()[1],
+                stacklevel=user_frame()[1] + 1,
             )
         return found
 

@@ -278,7 +278,7 @@ class Trace:
     def warn(self) -> None:
         """Say that the trace is not kept because values were asked for."""
         warnings.warn(
-            f"{self.name} is traced at each call: {self.reasons[0]}", ForcedValueWarning, stacklevel=user_frame()[1]
+            f"{self.name} is traced at each call: {self.reasons[0]}", ForcedValueWarning, stacklevel=user_frame()[1] + 1
         )
 
 
