@@ -116,7 +116,7 @@ class Jit:
             return self._as_written(*given, **named)
         own, own_named = given, named
         if self._opening is not None:
-            given, named = self._opening.open(given, named)
+            given, named = self._opening.opened(given, named)
         if self._ready:
             try:
                 kind = exact_kind(given, named, with_floats=False)
@@ -170,7 +170,7 @@ class Jit:
         leaves = [leaf for _, leaf in leaves_of((given, named))]
         if self._opening is None and (self._traces.reads_now().captured or may_open((*given, *named.values()), leaves)):
             self._open()
-        return (given, named) if self._opening is None else self._opening.open(given, named)
+        return (given, named) if self._opening is None else self._opening.opened(given, named)
 
     def _open(self) -> None:
         """From now on, look into the objects that come as arguments."""

@@ -62,7 +62,7 @@ class Opening:
         self._reader = reader
         self._home = str(getattr(function, "__module__", "")).partition(".")[0]
 
-    def open(self, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def opened(self, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments with objects opened; as they are where one is not known in all of its parts."""
         self._reader.are_good()
         reads = self._reader.reads_now()
