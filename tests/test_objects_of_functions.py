@@ -1107,3 +1107,27 @@ def test_what_is_asked_for_by_a_name_that_is_given_is_what_the_object_has(functi
 
 
 HASHED: list[int] = []
+
+
+def test_threads_call_a_method_for_the_first_time() -> None:
+    for _ in range(8):
+        correct, x, failed = jit(Camera.correct, machine=PIECES), image(9, 7), []
+        begin = threading.Barrier(4)
+
+        def run(
+            own: Camera, correct: Any = correct, x: Any = x, failed: Any = failed, begin: threading.Barrier = begin
+        ) -> None:
+            want = correct.__wrapped__(own, x)
+            begin.wait()
+            try:
+                if not np.array_equal(correct(own, x), want):
+                    failed.append(own)
+            except Exception as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=run, args=(camera(),)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed

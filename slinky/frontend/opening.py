@@ -199,7 +199,7 @@ class _Walk:
 
     def captured(self) -> Opened:
         """What the function has beside its arguments."""
-        captured = self._reads.captured
+        captured = list(self._reads.captured)
         values = [read() for read, _ in captured]
         names = tuple([name for _, name in captured])
         return Opened(values, ("captured",), names, tuple(map(self.part, values)))
@@ -309,7 +309,8 @@ class _Walk:
         is_known = reads.see_class(kind) and not any(
             goes_by_names(each) or asks_by_names(each) for each in reads.functions
         )
-        names = [name for (_, name), each in reads.classes[kind].items() if isinstance(each, cached_property)]
+        known = list(reads.classes[kind].items())
+        names = [name for (_, name), each in known if isinstance(each, cached_property)]
         found = reads.seen[kind] = Seen(is_known, frozenset(names), len(reads.spoken))
         return found
 

@@ -314,7 +314,7 @@ class Reads:
             self._read = self.extent
             for module in list(self._passed):
                 self._module(module, frozenset(self.spoken))
-            for kind in [each for each in self.classes if not self.see_class(each)]:
+            for kind in [each for each in list(self.classes) if not self.see_class(each)]:  # other threads read, too
                 self.given.update(dict.fromkeys({kind} & self.given.keys(), False))
                 if kind in self._made:
                     self._refuse(f"{kind.__name__} has what is not known")
@@ -456,7 +456,7 @@ class Reads:
             function = waiting.pop()
             if function not in found:
                 found.add(function)
-                waiting += self._calls.get(function, ())
+                waiting += list(self._calls.get(function, ()))
         return not found.isdisjoint(self._capturing)
 
     def refuse_captured(self) -> None:

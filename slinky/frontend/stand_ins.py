@@ -142,7 +142,7 @@ def _methods(found: Any, known: Mapping[tuple[type, str], Any], at: Callable[[An
     kind = type(found)
     done = set()
     for own in kind.__mro__:
-        for name in [name for other, name in known if other is own and name not in done]:
+        for name in [name for other, name in list(known) if other is own and name not in done]:
             done.add(name)
             value = known[own, name]
             function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
