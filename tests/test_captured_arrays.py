@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import slinky as sl
 from tests.traced import PIECES, assert_same, jit, kept
 
 N = 130  # so that arrays are too large to be compared at each call
@@ -223,7 +222,7 @@ def test_what_is_written_is_written_there() -> None:
     x = image()
     for function in (assigned, added, appended, set_in_an_object):
         traced = jit(function)
-        for k in range(1, 4):
+        for _ in range(3):
             before = DARK.copy()
             length = len(STACK)
             got = traced(x)
@@ -232,7 +231,6 @@ def test_what_is_written_is_written_there() -> None:
             DARK[...] = before
             assert_same(got, function(x))
             np.testing.assert_array_equal(DARK, after)
-            assert k
 
 
 @pytest.mark.usefixtures("_as_before")
@@ -298,4 +296,3 @@ def test_nothing_holds_them() -> None:
     gc.collect()
     assert alive() is None
     assert kept(traced) == 1
-    assert isinstance(sl.jit(function), type(traced))
