@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from c_programs import needs_compiler
 
 import slinky as sl
 
@@ -107,3 +108,52 @@ def test_where_loops_cannot_be_cut_copies_slide(monkeypatch: pytest.MonkeyPatch)
     q = scheduled(differences("wrap", [0]))
     assert len(q.find_all("for _")) == 1
     assert {each.func: each.stored for each in sl.explain(q).decisions}["wrap"].startswith("a window of")
+
+
+# In C -----------------------------------------------------------------------------------------------------------------
+
+
+def slopes(mode: str, dims: list[int]) -> sl.Pipeline:
+    """Differences of neighbours of two images that go on beyond their edges along some dimensions, as arithmetic."""
+    a, b, out = (sl.BufferExpr(name, np.float64, 2) for name in ("a", "b", "out"))
+    first, second = (each.extended(mode, dims=dims) for each in (a, b))
+    rows = first[y + 1, x] - first[y - 1, x] if 0 in dims else first[y, x + 2]
+    sl.arithmetic(rows * (second[y, x + 2] - second[y, x - 1]) + first[y, x], out[y, x], name="slopes")
+    for d in range(2):
+        out.dim(d).bounds = a.dim(d).bounds
+    return sl.build_pipeline([a, b], [out], require=[sl.same_shape(a, b)])
+
+
+SHAPES = ((2000, 30), (70, 5), (3, 4), (4, 3), (3, 3), (9, 200))
+"""At least as long as is read beyond an edge."""
+
+
+@needs_compiler
+@pytest.mark.parametrize("dims", [[0, 1], [1]], ids=str)
+@pytest.mark.parametrize("mode", ["wrap", "nearest", "reflect", "mirror", "constant"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_in_c_rows_are_cut_at_their_ends(mode: str, dims: list[int], workers: int) -> None:
+    """Most of each row reads the images as they are, and nothing computes nothing; copies are made for its ends."""
+    p = slopes(mode, dims)
+    q = sl.auto_schedule(p, *images(2000, 800), workers=workers, machine=LAPTOP, backend="native")
+    told = {each.func: each.computed for each in sl.explain(q).decisions}
+    assert all(told[name].endswith("at the ends") for name in told if name != "slopes")
+    calls = [call for call in q.find_all("_ = _") if call.name() == "slopes"]
+    steady = next(call for call in calls if set(call.inputs()) == {"a", "b"})
+    (loop,) = sl.enclosing_loops(q, steady)[-1:]
+    assert sum(loop.is_ancestor_of(call) for call in calls) == 3  # one at each end of the rows
+    for shape in SHAPES:
+        a, b, out = images(*shape)
+        p(a, b, out)
+        for options in ({}, {"checked": True}, {"threads": 3}, {"backend": "native"}):
+            got = np.full_like(out, np.nan)
+            q.run(a, b, got, **options)
+            np.testing.assert_array_equal(got, out)
+
+
+@needs_compiler
+def test_rows_that_go_on_by_callbacks_are_copied() -> None:
+    """What Python calls is called as seldom as before."""
+    q = sl.auto_schedule(differences("wrap", [0, 1]), *images(2000, 800), workers=1, machine=LAPTOP, backend="native")
+    told = {each.func: each.stored for each in sl.explain(q).decisions}
+    assert told["wrap"].startswith("a window of")

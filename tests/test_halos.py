@@ -77,6 +77,23 @@ def test_rows_of_products_are_rolled_themselves() -> None:
     assert copies(lambda u, w: f(u, w) + turned(u, w), u, w) == 2  # the factors are copied anyway
 
 
+@needs_compiler
+def test_in_c_rows_of_products_are_read_where_they_are() -> None:
+    """Loops in C compute a product again: its factors are copied, and these copies are made for the ends of rows."""
+    u, w = image(800, 900, dtype=np.float64), image(800, 900, dtype=np.float64) + 1
+
+    def f(u: Any, w: Any) -> Any:
+        along = u * w
+        return along - np.roll(along, 1, axis=1)
+
+    traced = sl.jit(native=True, workers=1, smallest=1)(f)
+    told = [call.name() for call in traced.pipeline(u, w).find_all("_ = _")]
+    assert [name.startswith("pad") for name in told] == [True, True, False]
+    for height, width in ((800, 900), (90, 80), (64, 64), (100, 65)):
+        given = u[:height, :width], w[:height, :width]
+        assert_same(traced(*given), f(*given))
+
+
 def test_rolled_rows_of_what_is_rolled_along_columns_are_computed_beyond_their_ends() -> None:
     """Where the copy of a product would be copied once more, the factors are."""
     u, w = image(80, 90, dtype=np.float64), image(80, 90, dtype=np.float64) + 1

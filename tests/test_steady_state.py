@@ -88,6 +88,31 @@ def test_columns_reach_beyond_the_edge_too(mode: str) -> None:
     assert wide.bytes_copied - tall.bytes_copied <= edges
 
 
+def test_what_reads_two_copies_is_cut_once() -> None:
+    """Where the strips for the one copy are all that reads beyond the edges of the other one, they stay whole."""
+    first, second, out = (sl.BufferExpr(name, np.int64, 2) for name in ("first", "second", "out"))
+    reads = [each.extended("wrap", dims=[1])[y, sl.interval(x - 1, x + 1)] for each in (first, second)]
+    sl.Func(lambda a, b, o: np.copyto(o, a[:, :-2] - 3 * b[:, 2:]), reads, [out[y, x]], name="beside")
+    whole = sl.build_pipeline([first, second], [out], require=[sl.same_shape(first, out), sl.same_shape(second, out)])
+    p, (loop, _, _) = sl.split_loop(whole, "beside.y", 2, rc=True)
+    for call in [call for call in p.find_all("_ = _") if call.name() != "beside"]:
+        p, made = sl.compute_at(p, call, loop, rc=True)
+        p = sl.store_at(p, made.alloc, loop)
+    for name in ("first", "second"):
+        p = sl.split_boundary(p, next(c for c in p.find_all("_ = _") if c.inputs() == (name,)))
+    calls = [call for call in p.find_all("_ = _") if call.name() == "beside"]
+    assert [set(call.inputs()) for call in calls].count({"first", "second"}) == 1
+    assert len(calls) == 3
+    random = np.random.default_rng(0)
+    for height, width in ((0, 3), (1, 1), (5, 2), (4, 3), (7, 30)):
+        a, b = random.integers(-9, 9, (2, height, width))
+        expected, found = np.zeros_like(a), np.full_like(a, -99)
+        whole(a, b, expected)
+        for how in ({}, {"checked": True}, {"backend": "interpreter"}):
+            p.run(a, b, found, **how)
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_the_program_in_its_steady_state() -> None:
     q, ((reader,),) = sl.split_boundary(by_rows(blur("mirror", 2), "mirror", 4), "mirror", rc=True)
     body = str(reader.parent().body())

@@ -35,14 +35,17 @@ Ends: TypeAlias = tuple[tuple[int, int], ...]
 """How many elements there are before and behind those of an array, along each axis."""
 
 
-def with_halos(nodes: Sequence[Node], outputs: Sequence[View]) -> tuple[Sequence[Node], Sequence[View]]:
-    """The same graph, in which slices stand for what is rolled, as far as that is faster."""
+def with_halos(
+    nodes: Sequence[Node], outputs: Sequence[View], *, in_loops: bool = False
+) -> tuple[Sequence[Node], Sequence[View]]:
+    """The same graph, in which slices stand for what is rolled, as far as that is faster: where a back end runs
+    arithmetic `in_loops` of its own, or does not."""
     rolls = [node for node in nodes if type(node.operation) is Around]
     if not rolls:
         return nodes, outputs
     graph = _Graph(nodes, {view.result for view in outputs})
     slices = {node for node in rolls if graph.may_be_slice(node)}
-    chosen = {node for node in slices if not _is_along_rows(node) or not is_arithmetic(node.operands[0].result.node)}
+    chosen = {n for n in slices if in_loops or not _is_along_rows(n) or not is_arithmetic(n.operands[0].result.node)}
     chosen -= {node for node in chosen if len(_Reach(graph, chosen).leaves(node)) > MOST_COPIED}
     reach = _Reach(graph, chosen)
     copied, everywhere = reach.copied(), _Reach(graph, slices)

@@ -35,6 +35,7 @@ from slinky.frontend.sizes import Length, Questions, Size, known, value_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import seen
 from slinky.pipeline import Pipeline
+from slinky.runtime.backends import has_loops
 from slinky.symbolic.expressions import Condition, Expr, Variable, variable
 
 _serial = itertools.count()
@@ -352,8 +353,9 @@ class Plans:
         Raises `OperationError` for options that make no sense.
         """
         limits = {what: options.get(what) for what in ("max_bytes", "workers", "machine")}
-        import_module("slinky.sched.automatic").require_options(**limits, backend=options.get("backend", "python"))
-        nodes, outputs = with_halos(nodes, outputs)
+        backend = options.get("backend", "python")
+        import_module("slinky.sched.automatic").require_options(**limits, backend=backend)
+        nodes, outputs = with_halos(nodes, outputs, in_loops=has_loops(backend))
         key = structure(nodes, outputs)
         kind = None if key is None else (key, name, tuple(sorted(options.items(), key=str)), by_pieces, fusing)
         found = self._found.get(kind) if kind is not None else None

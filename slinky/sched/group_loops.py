@@ -106,7 +106,7 @@ class _Writer:
 
     def _in_loop(self, group: Group) -> None:
         """A group in its loop. Copies of arguments that go on beyond their ends are made in its first and last strips
-        alone, if all can be: the others read the arguments."""
+        alone, and at the ends of others, if all can be: the rest reads the arguments."""
         before, loops, kept_out = self.p, len(self.loops), dict(self.kept_out)
         copies = self._group(group, directly=len(group.calls) <= _MOST_CUT)
         try:
@@ -148,7 +148,7 @@ class _Writer:
                 continue
             found = None if pieces is None else self._in_pieces(member, choice, pieces)
             related = self.relations.calls[member.index]
-            is_direct = directly and related.edge == member.position and tasks is not loop and pieces is None
+            is_direct = directly and tasks is not loop and pieces is None and self._may_be_direct(member, group)
             if found is None:
                 found = self._member(member, choice, loop, tasks, is_direct)
             if pieces is None and choice.nest is not None:
@@ -163,6 +163,14 @@ class _Writer:
         if tasks is not None:
             self.p = _attempted(sl.parallelize_loop, self.p, tasks)
         return copies
+
+    def _may_be_direct(self, member: Member, group: Group) -> bool:
+        """Whether a member of a group copies an argument for its ends alone. Where these are ends of strips, two more
+        calls are made in each: that is little for loops of the back end's own, and much for Python."""
+        calls = self.relations.calls
+        edges = calls[member.index].edges
+        are_cut = edges != {member.position}
+        return bool(edges) and (not are_cut or all(calls[i].in_loops for i in self._readers(member.index, group.calls)))
 
     def _pieces(self, choice: Choice, among: Iterable[Last | Member]) -> sl.LoopCursor | None:
         """The loop over pieces of the reduction in the strips of a group, if it is among some calls; None where that is

@@ -28,6 +28,7 @@ from slinky.runtime.formulas import BLOCK_BYTES
 from slinky.runtime.stand_ins import values_of
 from slinky.sched.callbacks import Operations, has_threads, operations_of
 from slinky.sched.efforts import Effort, effort_of, effort_of_a_copy
+from slinky.sched.passing import known_source
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.followed import followed
 from slinky.symbolic.intervals import evaluate_box
@@ -123,8 +124,8 @@ class Related:
     """Whether the back end runs it in loops of its own: then it goes over everything once, and Python calls nothing."""
     has_threads: bool = False
     """Whether its callback runs on all cores by itself."""
-    edge: int | None = None
-    """Of a copy of an argument that goes on beyond its ends along one dimension only: which that is."""
+    edges: frozenset[int] = frozenset()
+    """Of a copy of an argument that goes on beyond its ends: along which dimensions. None of other calls."""
     block: float = math.inf
     """How many bytes it has at hand at a time, however much is computed: of arithmetic, which goes block by block."""
     effort: Effort | None = None
@@ -222,9 +223,9 @@ class _Prober:
         what = Related(
             cursor, _elements(box), writes, reads, shapes, found, operations_of(operation), _whole(call, box)
         )
-        threads, edge, effort = has_threads(operation), self._edge(call), self._effort(call, box, whole)
+        threads, edges, effort = has_threads(operation), self._edges(call), self._effort(call, box, whole)
         boxes, wholes = tuple(read for _, read in whole), frozenset(d for d, _ in call.func.whole)
-        what = attrs.evolve(what, has_threads=threads, edge=edge, block=block, effort=effort)
+        what = attrs.evolve(what, has_threads=threads, edges=edges, block=block, effort=effort)
         return attrs.evolve(what, boxes=boxes, wholes=wholes)
 
     def _effort(self, call: Call, box: NumericBox, read: list[tuple[str, NumericBox]]) -> Effort | None:
@@ -254,17 +255,15 @@ class _Prober:
         self.efforts[about] = found, size
         return found
 
-    def _edge(self, call: Call) -> int | None:
-        """The only dimension along which a copy of an argument goes on beyond its ends; None for other calls."""
+    def _edges(self, call: Call) -> frozenset[int]:
+        """The dimensions along which a copy of an argument goes on beyond its ends; none of other calls."""
         operation = call.func.operation
         if not isinstance(operation, Copy) or len(operation.sources) != 1 or call.reads[0] not in self.inputs:
-            return None
-        (source,) = operation.sources
-        ends = [e for e, edges in zip(source.index, source.edges, strict=True) if edges is not None]
-        if len(ends) != 1 or source.where or not any(source.boundaries) or any(p.view for p in call.func.ports):
-            return None
-        which = followed(ends[0], operation.dims)
-        return None if which is None else which.dim
+            return frozenset()
+        if any(port.view for port in call.func.ports):
+            return frozenset()
+        along = [followed(e, operation.dims) for e, _ in known_source(operation, operation.sources[0])[1]]
+        return frozenset() if None in along else frozenset(which.dim for which in along if which is not None)
 
     def _written(self, call: Call, box: NumericBox) -> list[Written]:
         found = []

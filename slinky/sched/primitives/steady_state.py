@@ -162,6 +162,8 @@ def _without_strips(p: Pipeline, copy: CallCursor, reader: CallCursor) -> Pipeli
         if not dims or _moves(version, copy._call, least) or prove(least >= 0, known):
             continue
         steady = _required(version, copy._call, margin, call.func.dims[dims[0]], known)
+        if _is_beyond(call.box[dims[0]], steady, known):  # it was cut for another copy
+            return clone_call(p, copy, p.forward(reader))
         if steady.begin is not None:
             p, (strip, reader) = cut_call(p, DimCursor(version, call.id, dims[0]), steady.begin, rc=True)
             p = clone_call(p, copy, strip)
@@ -170,6 +172,12 @@ def _without_strips(p: Pipeline, copy: CallCursor, reader: CallCursor) -> Pipeli
             p, (reader, strip) = cut_call(p, dim, steady.end + 1, rc=True)
             p = clone_call(p, copy, strip)
     return p
+
+
+def _is_beyond(along: Interval, steady: _Steady, known: Facts) -> bool:
+    """Whether nothing of an interval is shown to lie where it is steady."""
+    begins_later = steady.begin is not None and prove(along.max < steady.begin, known)
+    return begins_later or (steady.end is not None and prove(steady.end < along.min, known))
 
 
 def _moves(version: Version, call: Call, e: Expr) -> For | None:
