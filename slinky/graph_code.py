@@ -390,6 +390,7 @@ class _Writer:
             steps.append(self._identifier(f"{func.name}_{len(steps)}", "step"))
             self.lines.append(f"{steps[-1]} = {value}")
         named = f", name={quoted(func.name)}" if func.named else ""
+        named += f", ignored={formula.ignored!r}" if formula.ignored else ""
         self.lines.append(f"{name} = sl.arithmetic({code(formula.result)}, {self._access(func.outputs[0])}{named})")
 
     def _source(self, source: Source) -> str:

@@ -120,6 +120,7 @@ MUTANTS += mutants(
         "all(self._memory.are_apart(run.outputs[0], other) for other in each.inputs)",
         "True",
     ),
+    ("joining: errors", "if formula.ignored != formulas[0].ignored:", "if False:"),
     ("joining: the same place", "    if a.place == b.place:\n", "    if False:\n"),
     ("joining: at the same time", "a.born <= b.dies and b.born <= a.dies", "True"),
     ("joining: numbers", "setdefault((texts[name, dtype], dtype), f", "setdefault((name, dtype), f"),

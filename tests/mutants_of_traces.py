@@ -196,3 +196,22 @@ MUTANTS += mutants(
     ("composed: sums of weights that are zero", "        if not np.any(total == 0):\n", "        if True:\n"),
     ("composed: kinds of weights", '[np.dtype(np.float64)] if array.dtype.kind in "biu"', "[] if True"),
 )
+
+IGNORED = "tests/test_ignored_errors.py"
+MUTANTS += mutants(
+    "slinky/frontend/fusing.py",
+    (IGNORED,),
+    ("fusing: errors", "            and ignored_by(head) == ignored_by(node)\n", ""),
+    ("fusing: errors in C", "if any(ignored_by(head) != ignored_by(node) for head in heads):", "if False:"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/tracing.py",
+    (IGNORED,),
+    ("errors: more than before", 'is_less = all(errors[kind] == "ignore" for kind in changed)', "is_less = True"),
+)
+MUTANTS += mutants(
+    "slinky/native/kernels.py",
+    (IGNORED,),
+    ("kernels: errors of others", "fetestexcept({errors}) & ~noted;", "fetestexcept({errors});"),
+    ("kernels: errors in place", "if self.functions or self.formula.ignored:", "if self.functions:"),
+)

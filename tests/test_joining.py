@@ -140,6 +140,19 @@ def test_rows_that_are_kept_in_windows_are_written_by_one_loop() -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+def test_what_ignores_other_errors_is_another_loop() -> None:
+    """One loop says nothing of the same errors from its beginning to its end."""
+    for ignored, count in ((["divide"], 1), (["invalid"], 0), ([], 0)):
+        a, one, two, out = planes("a", "one", "two", "out")
+        sl.arithmetic(a[y, x] / a[y, x + 1], one[y, x], name="one", ignored=["divide"])
+        sl.arithmetic(a[y, x] - a[y, x + 1], two[y, x], name="two", ignored=ignored)
+        sl.arithmetic(one[y, x] * 2 - two[y, x], out[y, x], name="rest")
+        p = sl.build_pipeline([a], [out])
+        q = by_rows(p)
+        assert len(loops(q)) == count
+        agree(p, q, 5, 21)
+
+
 def _reading_the_other(a: Any, one: Any, two: Any) -> None:
     sl.arithmetic(a[y, x] * 2, one[y, x], name="one")
     sl.arithmetic(a[y, x] + one[y, x - 1], two[y, x], name="two")

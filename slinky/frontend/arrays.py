@@ -24,7 +24,7 @@ from slinky.frontend.assembling import Assembled, Part
 from slinky.frontend.indexed import IndexedArray
 from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, exactly, numbers, whole_view
 from slinky.frontend.sizes import expr_of, known
-from slinky.frontend.tracing import FREE, Abandoned, Trace, errors_now, may_change, values_of
+from slinky.frontend.tracing import FREE, Abandoned, Trace, errors_now, ignored_since, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, sees_the_same, transposed
 from slinky.ir.given import is_flag
 from slinky.unloaded import is_masked
@@ -477,7 +477,7 @@ def made(
     errors = errors_now()
     if errors != trace.errors:
         trace.require_no_calls()
-        operation = operation.under(tuple(sorted(errors.items())))
+        operation = operation.under(tuple(sorted(errors.items())), ignored_since(errors, trace.errors))
     key = None if trace.is_free else _computation(operation, operands, results)
     key = None if key is None else (key, in_c_order)
     known = trace.made.get(key) if key is not None else None

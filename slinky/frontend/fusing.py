@@ -63,6 +63,7 @@ def inlined(nodes: Sequence[Node], outputs: Collection[Result], by_pieces: Conta
         if (
             steps[head] < LONGEST
             and _may_join(head, by_pieces)
+            and ignored_by(head) == ignored_by(node)
             and all(heads[reader] is head and _is_aligned(view, reader) for reader, view in read)
         ):
             heads[node] = head
@@ -83,6 +84,8 @@ def inlined_in_c(
         if not all(_may_join(reader, by_pieces) and _is_shifted(view, reader) for reader, view in read):
             continue
         heads = _heads(node, readers, {*inside, node})
+        if any(ignored_by(head) != ignored_by(node) for head in heads):
+            continue
         kept = [_Loop.of(each, inside) for each in (node, *heads)]
         repeated = [_Loop.of(each, {*inside, node}) for each in heads]
         is_even = all(loop.is_even for loop in kept) and all(loop.steps <= LONGEST for loop in repeated)
@@ -201,6 +204,11 @@ def _fits(argument: Any, dtype: np.dtype[Any]) -> bool:
     if type(argument) in (int, complex) and dtype.kind in "fc":
         return bool(abs(argument) <= float(np.finfo(dtype).max) or not np.isfinite(argument))
     return not isinstance(argument, Extent)
+
+
+def ignored_by(node: Node) -> tuple[str, ...]:
+    """The floating-point errors of which an operation says nothing."""
+    return node.operation.ignored if isinstance(node.operation, Pointwise) else ()
 
 
 def _is_number(argument: Any) -> bool:

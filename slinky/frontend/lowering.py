@@ -24,7 +24,7 @@ import numpy as np
 from slinky.build import build_pipeline
 from slinky.errors import GraphError
 from slinky.frontend.assembling import Assembled
-from slinky.frontend.fusing import Fusing, inlined, is_arithmetic, term_of
+from slinky.frontend.fusing import Fusing, ignored_by, inlined, is_arithmetic, term_of
 from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View
 from slinky.frontend.nodes import Source as Given
 from slinky.frontend.reals import Told
@@ -284,7 +284,8 @@ class Lowering:
         (result,) = node.results
         dims = self.dims(len(result.shape))
         term = term_of(node, self, dims, inside)
-        return arithmetic(term, self.access(result, list(map(point, dims))), self.name(node.name))
+        target, name = self.access(result, list(map(point, dims))), self.name(node.name)
+        return arithmetic(term, target, name, ignored=ignored_by(node))
 
     def lower(self, node: Node, inside: Collection[Node]) -> None:
         """Make the funcs of a node, and of the nodes inside of it: one func for all if that can be."""

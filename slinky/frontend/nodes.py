@@ -145,8 +145,9 @@ class Operation:
         """Make funcs that produce the buffers of the results."""
         raise NotImplementedError
 
-    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
-        """The same, with other settings of what is done about floating-point errors (`np.errstate`)."""
+    def under(self, errors: tuple[tuple[str, Any], ...], ignored: tuple[str, ...]) -> Operation:
+        """The same, with other settings of what is done about floating-point errors (`np.errstate`): these, of which
+        nothing but that some are `ignored` differs from what they were; no errors, where anything else does."""
         return self
 
     def lengths(self) -> Iterator[Length]:

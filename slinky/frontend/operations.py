@@ -82,7 +82,8 @@ class Pointwise(Operation):
 
     `floats` are the values of the `Number`s, `extents` those of the `Extent`s. A bare ufunc writes to `out=`; with
     `into`, any function does. With `masked`, the last two operands are a mask, and what stays where it is false (ufuncs
-    with `where=`). With `unpacked`, operands without axes are given as scalars, whose arithmetic is another one.
+    with `where=`). With `unpacked`, operands without axes are given as scalars, whose arithmetic is another one. Of the
+    floating-point errors that are `ignored` nothing is said; about others is done what is set when it runs.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Pointwise(Operation):
     masked: bool = False
     unpacked: bool = False
     exactness: str = "exact"
+    ignored: tuple[str, ...] = ()
     keeps_order = True
 
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
@@ -116,7 +118,7 @@ class Pointwise(Operation):
             [read.access for read in reads],
             dims,
             arguments=arguments,
-            in_place=isinstance(self.function, np.ufunc) and not any(adapters) and not self.masked,
+            in_place=isinstance(self.function, np.ufunc) and not any(adapters) and not (self.masked or self.ignored),
         )
 
     def lengths(self) -> Iterator[Length]:
@@ -126,7 +128,7 @@ class Pointwise(Operation):
     @property
     def _is_bare(self) -> bool:
         plain = tuple(map(Operand, range(len(self.arguments))))
-        is_plain = self.arguments == plain and not self.keywords and not self.masked
+        is_plain = self.arguments == plain and not self.keywords and not (self.masked or self.ignored)
         return isinstance(self.function, np.ufunc) and is_plain
 
     def _named(self) -> dict[str, Any]:
@@ -136,7 +138,7 @@ class Pointwise(Operation):
     def _callback(self, adapters: Sequence[Any]) -> PointwiseCallback:
         return PointwiseCallback(
             self.name,
-            self.function,
+            self._under(tuple([(error, "ignore") for error in self.ignored])) if self.ignored else self.function,
             self.arguments,
             dict(self.keywords),
             tuple(adapters),
@@ -145,9 +147,12 @@ class Pointwise(Operation):
             self.unpacked,
         )
 
-    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
+    def under(self, errors: tuple[tuple[str, Any], ...], ignored: tuple[str, ...]) -> Operation:
         """The same, with other settings of what is done about floating-point errors."""
-        return attrs.evolve(self, function=UnderErrors(careful(self.function) if self.into else self.function, errors))
+        return attrs.evolve(self, ignored=ignored) if ignored else attrs.evolve(self, function=self._under(errors))
+
+    def _under(self, errors: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+        return UnderErrors(careful(self.function) if self.into else self.function, errors)
 
     def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
         """The function, and what is given to it."""
@@ -164,6 +169,7 @@ class Pointwise(Operation):
             self.into,
             self.masked,
             self.unpacked,
+            self.ignored,
         )
 
 
@@ -281,7 +287,7 @@ class Along(Operation):
     def _kept(self, rank: int) -> list[int]:
         return [axis for axis in range(rank + len(self.removed)) if axis not in self.removed]
 
-    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
+    def under(self, errors: tuple[tuple[str, Any], ...], ignored: tuple[str, ...]) -> Operation:
         """The same, with other settings of what is done about floating-point errors."""
         return attrs.evolve(self, function=UnderErrors(self.function, errors))
 
@@ -375,7 +381,7 @@ class Contraction(Operation):
     def _called(self, *operands: Array) -> Any:
         return self.function(*self.arguments, *operands)
 
-    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
+    def under(self, errors: tuple[tuple[str, Any], ...], ignored: tuple[str, ...]) -> Operation:
         """The same, with other settings of what is done about floating-point errors."""
         return attrs.evolve(self, function=UnderErrors(self.function, errors))
 
@@ -492,7 +498,7 @@ class Opaque(Operation):
         dims = [lowering.dims(len(result.shape), k) for k, result in enumerate(node.results)]
         lowering.func_of_all(node, callback, [read.access for read in reads], dims)
 
-    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
+    def under(self, errors: tuple[tuple[str, Any], ...], ignored: tuple[str, ...]) -> Operation:
         """The same, with other settings of what is done about floating-point errors."""
         return attrs.evolve(self, call=UnderErrors(self.call, errors))
 

@@ -34,6 +34,7 @@ from slinky.frontend.reals import Reals, now
 from slinky.frontend.sizes import Length, Questions, Size, known, value_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import seen
+from slinky.ir.formulas import ERRORS
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import has_loops
 from slinky.symbolic.expressions import Condition, Expr, Variable, variable
@@ -52,9 +53,6 @@ that is done with such arrays."""
 
 SMALL_BYTES = 1 << 16
 """What is computed at once where all arrays take less: a pipeline costs more than it saves."""
-
-
-_KINDS_OF_ERRORS = ("divide", "over", "under", "invalid")
 
 
 class Abandoned(BaseException):
@@ -250,9 +248,9 @@ class Trace:
         now = errors_now()
         if self.is_free or now == self.errors:
             return
-        if {"call", "log"} & {now[kind] for kind in _KINDS_OF_ERRORS}:
+        if {"call", "log"} & {now[kind] for kind in ERRORS}:
             raise self.abandon("np.errstate with a function that is called")
-        if any(now[kind] == "raise" != self.errors[kind] for kind in _KINDS_OF_ERRORS):
+        if any(now[kind] == "raise" != self.errors[kind] for kind in ERRORS):
             raise self.abandon("np.errstate with errors that are raised")
 
     def require_usual_warnings(self) -> None:
@@ -286,6 +284,13 @@ class Trace:
 def errors_now() -> dict[str, Any]:
     """What NumPy does about floating-point errors now, with what it calls, in the words of `np.errstate`."""
     return {**np.geterr(), "call": np.geterrcall()}
+
+
+def ignored_since(errors: dict[str, Any], before: dict[str, Any]) -> tuple[str, ...]:
+    """The floating-point errors that are ignored, and were not before; none if anything else is another, too."""
+    changed = [kind for kind in errors if errors[kind] != before[kind]]
+    is_less = all(errors[kind] == "ignore" for kind in changed)
+    return tuple([kind for kind in ERRORS if kind in changed]) if is_less else ()
 
 
 def may_change(array: Array) -> bool:

@@ -9,8 +9,10 @@ dimension of the buffer with one dimension of the target at most, by whole coord
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
+import attrs
 import numpy as np
 
 from slinky.errors import GraphError, cited
@@ -18,6 +20,7 @@ from slinky.graph.buffers import Access, valid_name
 from slinky.graph.funcs import Func
 from slinky.graph.terms import Applied, Arithmetic, Chosen, Converted, Known, Literal, Part, Position
 from slinky.ir.formulas import (
+    ERRORS,
     Apply,
     Argument,
     Axis,
@@ -37,7 +40,7 @@ from slinky.symbolic.intervals import Interval
 from slinky.symbolic.traversal import symbols
 
 
-def arithmetic(value: Any, target: Access, name: str | None = None) -> ExpressionFunc:
+def arithmetic(value: Any, target: Access, name: str | None = None, *, ignored: Collection[str] = ()) -> ExpressionFunc:
     """A func that computes each element of a target from a term: arithmetic that slinky understands.
 
     Parameters:
@@ -47,6 +50,8 @@ def arithmetic(value: Any, target: Access, name: str | None = None) -> Expressio
       operators, NumPy's ufuncs, `np.where`, `np.clip` and `astype`. Dtypes follow NumPy's rules.
     * `target`: an access with plain variables.
     * `name`: of the func, by default that of the ufunc if it is one alone, else `arithmetic`.
+    * `ignored`: floating-point errors of which nothing is said, in the words of `np.errstate`: `"divide"`, `"invalid"`,
+      `"over"`, `"under"`. With others it does what `np.errstate` says where it runs.
 
     >>> from slinky.graph.buffers import BufferExpr, variables
     >>> (y, x), (a, b) = variables("y x"), (BufferExpr(n, "f4", 2) for n in "ab")
@@ -54,15 +59,16 @@ def arithmetic(value: Any, target: Access, name: str | None = None) -> Expressio
     <Func b[y, x] = mean(a[y, x - 1], a[y, x + 1])>
 
     Several steps on one piece need no memory but that of a few small arrays. The result is that of NumPy, bit by bit.
-    Raises `GraphError` for what cannot be computed element by element, or a dtype that is not safely the target's.
+    Raises `GraphError` for what cannot be computed element by element, or a dtype that is not safely the target's, and
+    for errors that are not known.
     """
-    return ExpressionFunc(value, target, name)
+    return ExpressionFunc(value, target, name, ignored)
 
 
 class ExpressionFunc(Func):
     """A func whose operation is a formula."""
 
-    def __init__(self, value: Any, target: Access, name: str | None) -> None:
+    def __init__(self, value: Any, target: Access, name: str | None, ignored: Collection[str] = ()) -> None:
         if not isinstance(target, Access):
             raise GraphError(f"arithmetic() writes an access, such as out[y, x], got {cited(target)}")
         if not isinstance(value, Arithmetic):
@@ -73,7 +79,7 @@ class ExpressionFunc(Func):
         title = _title(value) if name is None else valid_name(name, "a func")
         writer = _Writer(value, target, title)
         self.value = value
-        self.formula = writer.formula
+        self.formula = attrs.evolve(writer.formula, ignored=_errors(ignored))
         super().__init__(_no_callback, writer.accesses, [target], title, arguments=writer.arguments, in_place=True)
         self.named = name is not None
 
@@ -84,6 +90,14 @@ class ExpressionFunc(Func):
             arguments=tuple(self.arguments.items()),
             pass_buffers=self.formula.has_coordinates(),
         )
+
+
+def _errors(given: Any) -> tuple[str, ...]:
+    """Errors, in an order that is always the same."""
+    is_several = isinstance(given, Collection) and not isinstance(given, (str, bytes, Mapping))
+    if not is_several or not all(isinstance(each, str) and each in ERRORS for each in given):
+        raise GraphError(f"arithmetic() ignores errors of {', '.join(map(repr, ERRORS))}, got {cited(given)}")
+    return tuple(error for error in ERRORS if error in given)
 
 
 def _no_callback(*_: object) -> None:

@@ -27,6 +27,10 @@ CLIP: np.ufunc = getattr(_umath, "clip")  # noqa: B009  (its stub does not know 
 """What `np.clip` computes, as a ufunc."""
 
 
+ERRORS = ("divide", "invalid", "over", "under")
+"""Errors of floating-point arithmetic, in the words of `np.errstate`."""
+
+
 def ufunc_of_numpy(name: str) -> np.ufunc | None:
     """NumPy's ufunc of a name, if it has one that works on elements."""
     found = CLIP if name == "clip" else getattr(np, name, None)
@@ -181,13 +185,15 @@ class Formula:
     """Steps of arithmetic, over a func's `rank` dimensions, the last of which gives what is written.
 
     `inputs` says of each axis of each input what it moves with; None: it has one coordinate only. With `result` being
-    no step, the formula writes an element of an input or a number as it is.
+    no step, the formula writes an element of an input or a number as it is. `ignored` are the floating-point errors, of
+    `ERRORS`, of which nothing is said, whatever `np.errstate` says when it runs.
     """
 
     rank: int
     inputs: tuple[tuple[Axis | None, ...], ...]
     steps: tuple[Step, ...]
     result: Operand
+    ignored: tuple[str, ...] = ()
 
     def dims_of_steps(self) -> tuple[frozenset[int], ...]:
         """Along which dimensions what each step gives may differ."""

@@ -82,8 +82,9 @@ def native_carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] |
 
 
 def _carrier(formula: Formula, made_by: Compiler) -> Callable[..., None] | None:
-    if (bits := exception_bits(made_by)) is None:
+    if (told := exception_bits(made_by)) is None:
         return None
+    bits = tuple(0 if name in formula.ignored else bit for bit, (name, _, _) in zip(told, _ERRORS, strict=True))
     text = kernel_text(formula)
     if text is not None:
         return _whole(formula, text, made_by, bits)

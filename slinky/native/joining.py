@@ -83,7 +83,8 @@ def joined(parts: Sequence[tuple[Formula, Sequence[Hashable], Sequence[str]]]) -
     texts of the numbers that it takes. Its result is a step."""
     writer = _Writer()
     results = tuple([writer.written(n, *part) for n, part in enumerate(parts)])
-    whole = Formula(parts[0][0].rank, tuple(writer.axes), tuple(writer.steps), results[0])
+    first = parts[0][0]
+    whole = Formula(first.rank, tuple(writer.axes), tuple(writer.steps), results[0], first.ignored)
     texts = {name: text for (text, _), name in writer.names.items()}
     return Joined(whole, results, tuple(writer.whence), tuple([texts[name] for name, _ in argument_types(whole)]))
 
@@ -267,6 +268,8 @@ class JoinedLines(TileLines):
         formula = self._formula(run)
         formulas = [each for each in map(self._formula, group) if each is not None]
         if formula is None or not may_be_joined(formula) or formula.rank != formulas[0].rank:
+            return False
+        if formula.ignored != formulas[0].ignored:
             return False
         if operand_sizes(formula)[-1] != operand_sizes(formulas[0])[-1]:
             return False

@@ -67,6 +67,7 @@ MISALIGNED = -1
 SIMD_LENGTHS = (2, 4, 8, 16, 32)
 """Lengths of vectors: a loop of so many elements is asked to be one."""
 
+_EXCEPTIONS = {"divide": "FE_DIVBYZERO", "invalid": "FE_INVALID", "over": "FE_OVERFLOW", "under": "FE_UNDERFLOW"}
 OCCURRED = "fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)"
 """What tells which exceptions of floating point arithmetic there were."""
 
@@ -280,7 +281,7 @@ class _Kernel:
 
     def inlined(self, extents: Sequence[int], dense: Collection[int]) -> KernelFunction | None:
         """Lines for so many elements, in loops of which compilers know how long they are."""
-        if self.functions:
+        if self.functions or self.formula.ignored:
             return None
         counts = tuple(extents) or (1,)
         inner = self.rank - 1
@@ -412,6 +413,9 @@ class _Kernel:
             of, bounds = type_of(each.dtype), [constant_text(bound.value) for bound in (each.low, each.high)]
             yield f"const volatile {of} bounds{number}[2] = {{{', '.join(bounds)}}};"
             yield f"const {of} low{number} = bounds{number}[0], high{number} = bounds{number}[1];"
+        errors = " | ".join(_EXCEPTIONS[error] for error in self.formula.ignored)
+        if errors:
+            yield f"const int noted = fetestexcept({errors});"
         yield "{" if is_dense else f"if ({self._is_dense()}) {{"
         yield from (f"    {line}" for line in self._dense(loop))
         if not is_dense:
@@ -420,6 +424,9 @@ class _Kernel:
         yield "}"
         if notes:
             yield f"if ({RAISED}) feraiseexcept({RAISED});"
+        if errors:
+            yield f"const int more = fetestexcept({errors}) & ~noted;"
+            yield "if (more) feclearexcept(more);"
 
     def _is_dense(self) -> str:
         inner = self.rank - 1

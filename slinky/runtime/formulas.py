@@ -48,8 +48,21 @@ def formula_carrier(formula: Formula) -> Callable[..., None]:
     """The function that computes a formula: called with its inputs and its output, and its arguments by name."""
     found = _carriers.get(formula)
     if found is None:
-        found = _carriers[formula] = _carrier(formula)
+        found = _carrier(formula)
+        found = _carriers[formula] = _ignoring(found, formula.ignored) if formula.ignored else found
     return found
+
+
+def _ignoring(carrier: Callable[..., None], errors: Sequence[str]) -> Callable[..., None]:
+    """The same function, which says nothing of some floating-point errors."""
+    settings: Any = dict.fromkeys(errors, "ignore")
+
+    def formula_ignoring_errors(*operands: Any, **arguments: Any) -> None:
+        with np.errstate(**settings):
+            carrier(*operands, **arguments)
+
+    formula_ignoring_errors.__doc__ = carrier.__doc__
+    return formula_ignoring_errors
 
 
 def _carrier(formula: Formula) -> Callable[..., None]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import FormatError, SlinkyError
-from slinky.ir.formulas import Apply, Axis, Choose, Constant, Coordinate, Element, Formula, Operand, Result
+from slinky.ir.formulas import ERRORS, Apply, Axis, Choose, Constant, Coordinate, Element, Formula, Operand, Result
 from slinky.ir.operations import Accumulation, Callback, Copy, Expression, Nested, Operation, Reduction, Stage
 from slinky.ir.reducing import Reducing
 from slinky.ir.regions import end_symbols, input_templates, output_region, seen_templates
@@ -361,6 +361,8 @@ def _require_formula(reading: Reading, func: LoweredFunc, operation: Expression)
     for axes, port in zip(formula.inputs, func.inputs, strict=True):
         if port.view is None and not all(_is_along(func, i, axis) for i, axis in zip(port.box, axes, strict=True)):
             reading.fail("how an axis of a formula moves is not what its port reads")
+    if tuple(error for error in ERRORS if error in formula.ignored) != formula.ignored:
+        reading.fail(f"a formula ignores some of {list(ERRORS)}, in this order, got {list(formula.ignored)}")
     _require_steps(reading, func, formula)
     if set(formula.arguments()) != {name for name, _ in operation.arguments}:
         reading.fail(f"the formula takes the arguments {list(formula.arguments())}")
