@@ -111,7 +111,7 @@ def test_arrays_made_of_sizes_are_lazy() -> None:
 def test_numbers_are_part_of_the_kind_and_need_no_new_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
     lowered = tracing.lowered
-    monkeypatch.setattr(tracing, "lowered", lambda *a: built.append(1) or lowered(*a))
+    monkeypatch.setattr(tracing, "lowered", lambda *a, **k: built.append(1) or lowered(*a, **k))
     traced = jit(lambda x, amount: np.exp2(x * amount) + 0.125)
     for amount in (0.5, 1.5, -2.0, np.nan, -0.0):
         assert_same(traced(image(5), amount), traced.__wrapped__(image(5), amount))

@@ -18,7 +18,6 @@ import numpy as np
 from slinky.frontend.contests import MOST_BYTES, InTurn
 from slinky.frontend.explaining import exported_in_words, schedule_in_words
 from slinky.frontend.exporting import Loaded, asked
-from slinky.frontend.fusing import inlined, inlined_in_c
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Runner, Traces
 from slinky.frontend.lowering import Lowered
 from slinky.frontend.nodes import Array
@@ -131,8 +130,8 @@ class Chooser:
             name = func_title(self._function.__name__)
             is_made_for_python = self._backend == "python" or self.loaded is not None
             options = self._options if is_made_for_python else {**self._options, "backend": self._backend}
-            fusing = inlined_in_c if self.runs_loops() else inlined
-            traced.plan = PLANS.of(traced.nodes, traced.outputs, name, options, self._by_pieces, fusing)
+            in_loops = self.runs_loops()
+            traced.plan = PLANS.of(traced.nodes, traced.outputs, name, options, self._by_pieces, in_loops=in_loops)
         return traced.plan
 
     def runs_loops(self) -> bool:

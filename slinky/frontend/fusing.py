@@ -15,7 +15,7 @@ at most once, but for nodes that are repeated.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -42,10 +42,6 @@ CHEAP: frozenset[Any] = frozenset({np.add, np.subtract, np.multiply, np.negative
 READ, WRITTEN, COMPUTED = 2, 6, 1
 """What an element costs that a loop in C reads, writes or computes: half as much as it takes to read one of a row
 before. Measured with chains of stencils whose rows stay in the second cache."""
-
-Fusing: TypeAlias = Callable[[Sequence[Node], Collection[Result], Container[str]], set[Node]]
-"""Which nodes have no func of their own: of some nodes and the results that are wanted, where those run by pieces that
-are as exact as one of some words."""
 
 
 def inlined(nodes: Sequence[Node], outputs: Collection[Result], by_pieces: Container[str] = ANY_PIECES) -> set[Node]:

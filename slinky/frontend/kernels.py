@@ -271,6 +271,11 @@ class Kernel(Remembering):
             return bound.args, dict(bound.kwargs)
         return bound.args[:start], {**dict(zip(names[start:], late, strict=True)), **bound.kwargs}
 
+    def extended(self, source: BufferExpr, windows: Sequence[AxisWindow]) -> BufferExpr:
+        """A buffer that goes on beyond its edges by the boundary rule, where windows reach beyond them."""
+        rules = tuple(window.boundary if window.is_extended else None for window in windows)
+        return source.extended(rules, value=self.value) if any(rule is not None for rule in rules) else source
+
     def func(self, /, *operands: Any, **arguments: Any) -> Func:
         """Make the func that writes the last of the buffers: `blur.func(image, out, amount=2)`.
 
@@ -462,9 +467,7 @@ def _fitting(
 
 def _access(source: BufferExpr, windows: Sequence[AxisWindow], dims: Sequence[Variable], kernel: Kernel) -> Access:
     """What is read of a buffer, beyond its edges by the boundary rule."""
-    rules = tuple(window.boundary if window.is_extended else None for window in windows)
-    if any(rule is not None for rule in rules):
-        source = source.extended(rules, value=kernel.value)
+    source = kernel.extended(source, windows)
     items: list[Any] = []
     for window, dim in zip(windows, dims, strict=True):
         if window.whole:

@@ -24,7 +24,7 @@ import numpy as np
 from slinky.build import build_pipeline
 from slinky.errors import GraphError
 from slinky.frontend.assembling import Assembled
-from slinky.frontend.fusing import Fusing, ignored_by, inlined, is_arithmetic, term_of
+from slinky.frontend.fusing import ignored_by, inlined, inlined_in_c, is_arithmetic, term_of
 from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View
 from slinky.frontend.nodes import Source as Given
 from slinky.frontend.reals import Told
@@ -138,8 +138,12 @@ class Lowering:
         symbols: Mapping[Expr, Expr],
         names: Mapping[Result, str],
         by_pieces: Container[str] = ANY_PIECES,
+        *,
+        in_loops: bool = False,
     ) -> None:
         self._by_pieces = by_pieces
+        self.in_loops = in_loops
+        """Whether loops in C are made of what is understood."""
         self.as_one_piece = False
         """Whether the node that is lowered now is computed at once."""
         self._symbols = symbols
@@ -488,17 +492,18 @@ def lowered(
     require: Sequence[Condition],
     name: str,
     by_pieces: Container[str] = ANY_PIECES,
-    fusing: Fusing = inlined,
+    *,
+    in_loops: bool = False,
 ) -> Lowered:
     """The pipeline of a graph that computes what some views see. Inputs are the sources, in order. What is not as exact
-    as one of `by_pieces` runs as one piece; `fusing` says which nodes have no func of their own.
+    as one of `by_pieces` runs as one piece. With `in_loops`, the steps of arithmetic are lines of loops in C.
 
     Raises what `build_pipeline` raises.
     """
     names = _input_names(nodes)
     symbols = _symbols_of(nodes, outputs, names)
-    lowering = Lowering(nodes, symbols, names, by_pieces)
-    inside = fusing(nodes, {view.result for view in outputs}, by_pieces)
+    lowering = Lowering(nodes, symbols, names, by_pieces, in_loops=in_loops)
+    inside = (inlined_in_c if in_loops else inlined)(nodes, {view.result for view in outputs}, by_pieces)
     for node in nodes:
         if isinstance(node.operation, Given):
             _require_shape(lowering, node.results[0])

@@ -24,7 +24,6 @@ import numpy as np
 
 from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
 from slinky.frontend.assignments import graph_of
-from slinky.frontend.fusing import Fusing, inlined
 from slinky.frontend.halos import with_halos
 from slinky.frontend.indexed import own_array
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
@@ -36,7 +35,6 @@ from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import seen
 from slinky.ir.formulas import ERRORS
 from slinky.pipeline import Pipeline
-from slinky.runtime.backends import has_loops
 from slinky.symbolic.expressions import Condition, Expr, Variable, variable
 
 _serial = itertools.count()
@@ -351,21 +349,21 @@ class Plans:
         name: str,
         options: dict[str, Any],
         by_pieces: frozenset[str] = ANY_PIECES,
-        fusing: Fusing = inlined,
+        *,
+        in_loops: bool = False,
     ) -> Lowered:
-        """The pipeline of a graph, made if there is none of its structure.
+        """The pipeline of a graph, made if there is none of its structure; `in_loops` as `lowered` has it.
 
         Raises `OperationError` for options that make no sense.
         """
         limits = {what: options.get(what) for what in ("max_bytes", "workers", "machine")}
-        backend = options.get("backend", "python")
-        import_module("slinky.sched.automatic").require_options(**limits, backend=backend)
-        nodes, outputs = with_halos(nodes, outputs, in_loops=has_loops(backend))
+        import_module("slinky.sched.automatic").require_options(**limits, backend=options.get("backend", "python"))
+        nodes, outputs = with_halos(nodes, outputs, in_loops=in_loops)
         key = structure(nodes, outputs)
-        kind = None if key is None else (key, name, tuple(sorted(options.items(), key=str)), by_pieces, fusing)
+        kind = None if key is None else (key, name, tuple(sorted(options.items(), key=str)), by_pieces, in_loops)
         found = self._found.get(kind) if kind is not None else None
         if found is None:
-            made = lowered(nodes, outputs, (), name, by_pieces, fusing)
+            made = lowered(nodes, outputs, (), name, by_pieces, in_loops=in_loops)
             found = Lowered(made.pipeline.auto(**options), made.floats)
             if kind is not None:
                 self._found[kind] = found

@@ -13,7 +13,15 @@ import numpy as np
 from slinky.errors import GraphError, SlinkyError
 from slinky.frontend.fixed import Fixed, fixed
 from slinky.frontend.kernels import Kernel, rank_of
-from slinky.frontend.ndimage.lines import Weights, correlated, gives_the_same, is_thin, weights_of
+from slinky.frontend.ndimage.lines import (
+    Weights,
+    correlated,
+    gives_the_same,
+    is_thin,
+    may_be_summed,
+    summed,
+    weights_of,
+)
 from slinky.frontend.ndimage.steps import (
     NEAREST,
     Array,
@@ -61,6 +69,17 @@ class _Correlation:
         if is_thin(piece, self.axis, len(self.own.each), self.dtype) and gives_the_same():
             return correlated(piece, self.own, self.axis, self.dtype)
         return scipy_ndimage().correlate1d(piece, self.weights.array, self.axis, self.dtype, NEAREST, 0.0, self.origin)
+
+    def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
+        """The same as arithmetic, of elements of a dtype: `at` gives the one at a place in the window. None where that
+        may not be what SciPy gives."""
+        if not may_be_summed(self.own, dtype, self.dtype):
+            return None
+
+        def element(k: int) -> Any:
+            return at(tuple(k if axis == self.axis else 0 for axis in range(rank))).astype(np.float64)
+
+        return summed(element, self.own).astype(self.dtype)
 
 
 def _correlation(weights: Array, axis: int, origin: int, output: Output) -> Any:

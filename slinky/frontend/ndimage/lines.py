@@ -1,7 +1,8 @@
-"""Correlations along an axis, of strips that are thin along it.
+"""Correlations along an axis by other means than SciPy's: of strips that are thin along it, and as arithmetic.
 
 SciPy computes as many elements as it is given, those of the halo included: of a strip of 16 rows, with 8 more on both
-sides, half of the work is cut off. Here the same sums are taken by NumPy, of what is asked for alone, row by row.
+sides, half of the work is cut off. Here the same sums are taken by NumPy, of what is asked for alone, row by row; and
+where loops in C are made of what slinky understands, they are a term of the elements in a window.
 
 Invariant: the operations on an element are SciPy's, in float64, in SciPy's order. Whether they give SciPy's bits is
 tried once in a process: a compiler may have fused a product and a sum in one of the two. If not, SciPy does it all.
@@ -10,6 +11,7 @@ tried once in a process: a compiler may have fused a product and a sum in one of
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import attrs
@@ -22,6 +24,9 @@ LONGEST = 256
 
 SMALLEST = 1 << 12
 """Of fewer elements than that, NumPy's calls take longer than their work."""
+
+MOST_TERMS = 64
+"""Sums of more terms are left to SciPy, and not written down as terms."""
 
 BLOCK = 1 << 14
 """Elements that are summed at once: they stay in the cache while all weights are applied."""
@@ -99,6 +104,40 @@ def _summed(block: Array, weights: Weights, made: int) -> Array:
     return total
 
 
+def summed(at: Callable[[int], Any], weights: Weights) -> Any:
+    """The same sum as a term, of float64: `at(k)` is what the weight of this number is for."""
+    each, middle = [np.float64(weight) for weight in weights.each], weights.before
+    first = middle if weights.sides else len(each) - 1
+    total = at(first) * each[first]
+    for k in range(first):
+        if not weights.sides:
+            term = at(k)
+        elif weights.sides > 0:
+            term = at(k) + at(2 * middle - k)
+        else:
+            term = at(k) - at(2 * middle - k)
+        total = total + term * each[k]
+    return total
+
+
+def may_be_summed(weights: Weights, given: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether a sum as a term, of elements of one dtype, is what SciPy gives as another one.
+
+    Of integers, what is beyond those of the dtype is cut off, where it is one of 32 bits before.
+    """
+    if len(weights.each) > MOST_TERMS or given.kind not in "biuf" or given.itemsize > 8 or given == np.float16:
+        return False
+    if dtype in (np.float32, np.float64):
+        return gives_the_same()
+    if dtype.kind not in "iu" or dtype.itemsize > 2 or given.kind == "f" or given.itemsize > 2:
+        return False
+    return sum(map(abs, weights.each)) < _MOST_WEIGHT and gives_the_same() and cuts_off_the_same(dtype)
+
+
+_MOST_WEIGHT = 1 << 14
+"""What integers of 16 bits are multiplied with at most, so that sums are integers of 32 bits."""
+
+
 @functools.cache
 def gives_the_same() -> bool:
     """Whether this gives what SciPy gives, to the last bit, on this machine."""
@@ -115,4 +154,23 @@ def gives_the_same() -> bool:
             before, after = len(given) // 2, len(given) - len(given) // 2 - 1
             if correlated(piece, weights_of(given), 0, dtype).tobytes() != whole[before : 24 - after].tobytes():
                 return False
+    return True
+
+
+@functools.cache
+def cuts_off_the_same(dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy makes of sums the integers that SciPy makes of them, on this machine, of those that are negative,
+    or too large, too."""
+    from slinky.frontend.ndimage.steps import scipy_ndimage
+
+    limits = np.iinfo(dtype)
+    piece = np.random.default_rng(0).integers(limits.min, limits.max, (24, 97), dtype, endpoint=True)
+    for own in ([0.25, 0.5, 0.25], [1.0, 0.0, -1.0], [2.0, 3.0, 2.0], [-300.0, 17.0, 11.5, 0.25]):
+        weights = weights_of(np.asarray(own))
+        whole = scipy_ndimage().correlate1d(piece, own, 0, dtype, "nearest")
+        before, after = len(own) // 2, len(own) - len(own) // 2 - 1
+        with np.errstate(all="ignore"):
+            sums = _summed(piece.astype(np.float64), weights, 24 - before - after).astype(dtype)
+        if sums.tobytes() != whole[before : 24 - after].tobytes():
+            return False
     return True

@@ -1,0 +1,139 @@
+"""Correlations of `sl.ndimage` as arithmetic, of which loops in C are made: they are SciPy's to the last bit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.ndimage
+from c_programs import needs_compiler
+from filters import CASES, MODES, SHAPES, image, same
+from traced import PIECES, for_c, jit
+
+import slinky as sl
+from slinky.frontend.ndimage import lines
+
+LINEAR = [
+    "convolve1d",
+    "correlate1d",
+    "gaussian_filter",
+    "gaussian_filter1d",
+    "gaussian_gradient_magnitude",
+    "gaussian_laplace",
+    "laplace",
+    "prewitt",
+    "sobel",
+]
+REAL = [bool, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64]
+Array = np.ndarray[Any, Any]
+
+
+def filtered(name: str, **arguments: Any) -> Callable[..., Any]:
+    """A filter of either library."""
+    return lambda array, library=sl.ndimage: getattr(library, name)(array, **arguments)
+
+
+def quietly(function: Callable[..., Any], *given: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*given)
+
+
+def callbacks(traced: Any, array: Array) -> int:
+    """How many calls of a pipeline are of functions of Python's."""
+    calls = quietly(traced.pipeline, array).find_all("_ = _")
+    return sum(type(call._call.func.operation).__name__ == "Callback" for call in calls)
+
+
+@pytest.mark.parametrize("dtype", REAL, ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("name", LINEAR)
+def test_they_are_scipys(name: str, dtype: Any) -> None:
+    """Of every dtype, in every mode, whole and by pieces."""
+    for number, case in enumerate(CASES[name]):
+        mode = MODES[(REAL.index(dtype) + number) % len(MODES)]
+        f = filtered(name, **case, mode=mode, cval=1)
+        traced = for_c(f)
+        for shape in SHAPES:
+            array = image(shape, dtype)
+            assert same(quietly(traced, array), quietly(f, array, scipy.ndimage)), (case, mode, shape)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64], ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("name", LINEAR)
+def test_in_c_they_are_scipys(name: str, dtype: Any) -> None:
+    """Compiled, and in strips whose rows are cut at their ends."""
+    for number, case in enumerate(CASES[name]):
+        mode = MODES[(len(name) + number) % len(MODES)]
+        f = filtered(name, **case, mode=mode, cval=2)
+        traced = sl.jit(native=True, workers=1, smallest=0, machine=PIECES)(f)
+        for shape in ((60, 70), (1, 200), (90, 3)):
+            array = image(shape, dtype)
+            assert same(quietly(traced, array), quietly(f, array, scipy.ndimage)), (case, mode, shape)
+
+
+def blurred(array: Any, library: Any = sl.ndimage) -> Any:
+    return library.gaussian_filter(array, 1.5)
+
+
+def test_what_is_arithmetic_and_for_whom() -> None:
+    """In loops in C all is; NumPy's loops call SciPy, as they do for what is not known."""
+    for dtype in (np.uint8, np.int16, np.float32, np.float64):
+        array = image((40, 50), dtype)
+        assert callbacks(for_c(blurred), array) == 0
+        assert callbacks(jit(blurred, machine=PIECES), array) == 2
+    for dtype in (np.int32, np.uint64, bool):
+        assert callbacks(for_c(blurred), image((40, 50), dtype)) == 2
+    wide = for_c(filtered("gaussian_filter", sigma=9))
+    assert callbacks(wide, image((80, 90), np.float64)) == 2
+    heavy = for_c(filtered("correlate1d", weights=[1, 2, 3e4]))
+    assert callbacks(heavy, image((40, 50), np.uint16)) == 1
+
+
+def test_numbers_that_are_none() -> None:
+    """Infinities and what is too large are what SciPy makes of them, and nothing is said of them, as by SciPy."""
+    array = image((40, 50), np.float32)
+    array[3, 4], array[7:9, 20] = np.inf, np.nan
+    array[20, 30:33] = np.finfo(np.float32).max, -np.inf, np.inf
+    for name, case in (("sobel", {}), ("gaussian_filter", {"sigma": 1}), ("correlate1d", {"weights": [5, 0, 9]})):
+        f = filtered(name, **case)
+        traced = for_c(f)
+        with np.errstate(all="raise"):
+            np.testing.assert_array_equal(traced(array), f(array, scipy.ndimage), strict=True)
+
+
+@needs_compiler
+def test_nothing_is_said_in_c() -> None:
+    array = image((40, 50), np.float32)
+    array[20, 30:33] = np.finfo(np.float32).max, -np.inf, np.inf
+    traced = sl.jit(native=True, workers=1, smallest=0, machine=PIECES)(filtered("sobel"))
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(traced(array), scipy.ndimage.sobel(array), strict=True)
+
+
+@pytest.mark.parametrize("what", ["gives_the_same", "cuts_off_the_same"])
+def test_where_sums_are_others_scipy_takes_them(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether NumPy's sums are SciPy's is tried in each process, of floats, and of integers made of them."""
+    monkeypatch.setattr(lines, what, lambda *_: False)
+    array = image((40, 50), np.uint8)
+    assert callbacks(for_c(filtered("gaussian_filter", sigma=1.25)), array) == 2
+    assert callbacks(for_c(filtered("gaussian_filter", sigma=1.25, output=np.float32)), array) == 2 * (
+        what == "gives_the_same"
+    )
+
+
+def test_sums_are_tried_against_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A SciPy that cuts integers off in another way is noticed."""
+    dtypes = [np.dtype(dtype) for dtype in (np.int8, np.uint8, np.int16, np.uint16)]
+    assert all(lines.cuts_off_the_same.__wrapped__(dtype) for dtype in dtypes)
+    real = scipy.ndimage.correlate1d
+
+    def limited(array: Any, weights: Any, axis: int, output: Any, mode: str) -> Any:
+        limits = np.iinfo(output)
+        return np.clip(real(array, weights, axis, np.float64, mode), limits.min, limits.max).astype(output)
+
+    monkeypatch.setattr(scipy.ndimage, "correlate1d", limited)
+    assert not any(lines.cuts_off_the_same.__wrapped__(dtype) for dtype in dtypes)
