@@ -29,6 +29,7 @@ BENCHMARKS = {
     "layernorm": "layer normalisation along the rows of a float32 matrix",
     "unsharp": "unsharp masking of a colour photograph of 24 megapixels",
     "harris": "Harris corners of a float32 image",
+    "filters": "filters of SciPy in functions that are traced",
     "sobel": "Sobel of a uint8 picture of 3840 x 2160, nothing scheduled",
     "stencils": "three 3x3 stencils in a row",
     "pyramid": "four levels down and up again",

@@ -17,7 +17,9 @@ import slinky as sl
 from slinky.frontend.ndimage import lines
 
 LINEAR = [
+    "convolve",
     "convolve1d",
+    "correlate",
     "correlate1d",
     "gaussian_filter",
     "gaussian_filter1d",
@@ -89,6 +91,11 @@ def test_what_is_arithmetic_and_for_whom() -> None:
         assert callbacks(for_c(blurred), image((40, 50), dtype)) == 2
     wide = for_c(filtered("gaussian_filter", sigma=9))
     assert callbacks(wide, image((80, 90), np.float64)) == 2
+    for dtype, count in ((np.uint8, 1), (np.float32, 0)):
+        windows = for_c(filtered("convolve", weights=[[1, 0, 2], [0.5, 3, 0]]))
+        assert callbacks(windows, image((40, 50), dtype)) == count
+    assert callbacks(for_c(filtered("correlate", weights=np.ones((9, 9)))), image((40, 50), np.float32)) == 1
+    assert callbacks(for_c(filtered("correlate", weights=np.zeros((3, 3)))), image((40, 50), np.float32)) == 1
     heavy = for_c(filtered("correlate1d", weights=[1, 2, 3e4]))
     assert callbacks(heavy, image((40, 50), np.uint16)) == 1
 
@@ -98,7 +105,7 @@ def test_numbers_that_are_none() -> None:
     array = image((40, 50), np.float32)
     array[3, 4], array[7:9, 20] = np.inf, np.nan
     array[20, 30:33] = np.finfo(np.float32).max, -np.inf, np.inf
-    for name, case in (("sobel", {}), ("gaussian_filter", {"sigma": 1}), ("correlate1d", {"weights": [5, 0, 9]})):
+    for name, case in (("sobel", {}), ("gaussian_filter", {"sigma": 1}), ("correlate", {"weights": [[5, 0, 9]]})):
         f = filtered(name, **case)
         traced = for_c(f)
         with np.errstate(all="raise"):
@@ -114,14 +121,18 @@ def test_nothing_is_said_in_c() -> None:
         np.testing.assert_array_equal(traced(array), scipy.ndimage.sobel(array), strict=True)
 
 
-@pytest.mark.parametrize("what", ["gives_the_same", "cuts_off_the_same"])
+@pytest.mark.parametrize("what", ["gives_the_same", "cuts_off_the_same", "gives_the_same_in_windows"])
 def test_where_sums_are_others_scipy_takes_them(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether NumPy's sums are SciPy's is tried in each process, of floats, and of integers made of them."""
     monkeypatch.setattr(lines, what, lambda *_: False)
-    array = image((40, 50), np.uint8)
-    assert callbacks(for_c(filtered("gaussian_filter", sigma=1.25)), array) == 2
-    assert callbacks(for_c(filtered("gaussian_filter", sigma=1.25, output=np.float32)), array) == 2 * (
-        what == "gives_the_same"
+    array, sigma = image((40, 50), np.uint8), 1 + len(what) / 50  # a pipeline is kept for each
+    bytes_to_bytes = for_c(filtered("gaussian_filter", sigma=sigma))
+    assert callbacks(bytes_to_bytes, array) == 2 * (what != "gives_the_same_in_windows")
+    in_floats = for_c(filtered("gaussian_filter", sigma=sigma, output=np.float32))
+    assert callbacks(in_floats, array) == 2 * (what == "gives_the_same")
+    weights = [[sigma, 2], [3, 4]]
+    assert callbacks(for_c(filtered("correlate", weights=weights, output=np.float32)), array) == (
+        what == "gives_the_same_in_windows"
     )
 
 

@@ -19,13 +19,17 @@ from slinky.frontend.ndimage.lines import (
     gives_the_same,
     is_thin,
     may_be_summed,
+    may_be_summed_in_window,
     summed,
+    summed_in_window,
+    weights_in_window,
     weights_of,
 )
 from slinky.frontend.ndimage.steps import (
     NEAREST,
     Array,
     Output,
+    Step,
     all_axes,
     applied,
     axis_name,
@@ -137,6 +141,25 @@ def convolve1d(
     return _correlated_1d(input, own, axis, output, mode, cval, turned, "convolve1d")
 
 
+@attrs.frozen
+class _InWindow:
+    """A correlation along several axes at once, by SciPy."""
+
+    step: Step
+    weights: Array = attrs.field(eq=False, repr=False)
+    """What the elements of a window are multiplied with, in their order."""
+
+    def __call__(self, piece: Array) -> Any:
+        return self.step(piece)
+
+    def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
+        """The same as arithmetic, as `_Correlation.term` has it."""
+        weights = weights_in_window(self.weights)
+        if not may_be_summed_in_window(weights, dtype, self.step.dtype):
+            return None
+        return summed_in_window(lambda place: at(place).astype(np.float64), weights).astype(self.step.dtype)
+
+
 def flipped_origin(size: int, origin: int) -> int:
     """The origin of a window that is turned around."""
     return -origin - (1 - size % 2)
@@ -180,9 +203,12 @@ def _correlated(
     own = in_rank(np.array(weights), chosen, rank)
     origins = origins_in_rank(origin, chosen, rank)
     turned = origins if name == "correlate" else list(map(flipped_origin, own.shape, origins))
+    function: Any = step(name, output, weights=fixed(own), origin=tuple(origins))
+    if own.dtype.kind != "c":
+        function = _InWindow(function, own if name == "correlate" else np.flip(own))
     return applied(
         image,
-        step(name, output, weights=fixed(own), origin=tuple(origins)),
+        function,
         name,
         output,
         halo=tuple(map(window, own.shape, turned)),

@@ -1,4 +1,4 @@
-"""Correlations along an axis by other means than SciPy's: of strips that are thin along it, and as arithmetic.
+"""Correlations by other means than SciPy's: along an axis, of strips that are thin along it, and as arithmetic.
 
 SciPy computes as many elements as it is given, those of the halo included: of a strip of 16 rows, with 8 more on both
 sides, half of the work is cut off. Here the same sums are taken by NumPy, of what is asked for alone, row by row; and
@@ -11,7 +11,7 @@ tried once in a process: a compiler may have fused a product and a sum in one of
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import attrs
@@ -120,12 +120,39 @@ def summed(at: Callable[[int], Any], weights: Weights) -> Any:
     return total
 
 
+def summed_in_window(at: Callable[[tuple[int, ...]], Any], weights: Mapping[tuple[int, ...], np.float64]) -> Any:
+    """The sum in a window along several axes, in SciPy's order: that of the places in it, from 0.0 on."""
+    total: Any = np.float64(0.0)
+    for place, weight in weights.items():
+        total = total + at(place) * weight
+    return total
+
+
+def weights_in_window(weights: Array) -> dict[tuple[int, ...], np.float64]:
+    """The weights that SciPy multiplies with, by their places: others are nothing to it."""
+    near = np.finfo(np.float64).eps
+    return {place: np.float64(weight) for place, weight in np.ndenumerate(weights) if abs(float(weight)) > near}
+
+
+def may_be_summed_in_window(
+    weights: Mapping[tuple[int, ...], np.float64], given: np.dtype[Any], dtype: np.dtype[Any]
+) -> bool:
+    """Whether such a sum as a term, of elements of one dtype, is what SciPy gives as another one, of floats."""
+    is_known = _is_known(given) and dtype in (np.float32, np.float64)
+    return is_known and 0 < len(weights) <= MOST_TERMS and gives_the_same_in_windows()
+
+
+def _is_known(given: np.dtype[Any]) -> bool:
+    """Whether loops in C know of a dtype that is read."""
+    return given.kind in "biuf" and given.itemsize <= 8 and given != np.float16
+
+
 def may_be_summed(weights: Weights, given: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
     """Whether a sum as a term, of elements of one dtype, is what SciPy gives as another one.
 
     Of integers, what is beyond those of the dtype is cut off, where it is one of 32 bits before.
     """
-    if len(weights.each) > MOST_TERMS or given.kind not in "biuf" or given.itemsize > 8 or given == np.float16:
+    if len(weights.each) > MOST_TERMS or not _is_known(given):
         return False
     if dtype in (np.float32, np.float64):
         return gives_the_same()
@@ -153,6 +180,31 @@ def gives_the_same() -> bool:
             whole = correlate1d(piece, given, 0, dtype, "nearest")
             before, after = len(given) // 2, len(given) - len(given) // 2 - 1
             if correlated(piece, weights_of(given), 0, dtype).tobytes() != whole[before : 24 - after].tobytes():
+                return False
+    return True
+
+
+@functools.cache
+def gives_the_same_in_windows() -> bool:
+    """The same of sums along several axes at once."""
+    from slinky.frontend.ndimage.steps import scipy_ndimage
+
+    random = np.random.default_rng(0)
+    piece = random.normal(size=(20, 30))
+    piece[3:5, 7] = -0.0, 0.0
+    for shape in ((3, 3), (2, 4), (1, 5)):
+        own = random.normal(size=shape)
+        own[0, 1] = 0.0
+        for dtype in map(np.dtype, (np.float32, np.float64)):
+            whole = scipy_ndimage().correlate(piece, own, dtype, "nearest")
+            rows, columns = (slice(n // 2, size - (n - n // 2 - 1)) for n, size in zip(shape, piece.shape, strict=True))
+            made = tuple(size - n + 1 for n, size in zip(shape, piece.shape, strict=True))
+
+            def at(place: tuple[int, ...], made: tuple[int, ...] = made) -> Array:
+                return piece[tuple(slice(first, first + n) for first, n in zip(place, made, strict=True))]
+
+            found = summed_in_window(at, weights_in_window(own)).astype(dtype)
+            if found.tobytes() != whole[rows, columns].tobytes():
                 return False
     return True
 
