@@ -26,7 +26,7 @@ SMALLEST = 1 << 12
 """Of fewer elements than that, NumPy's calls take longer than their work."""
 
 MOST_TERMS = 64
-"""Sums of more terms are left to SciPy, and not written down as terms."""
+"""Windows of more elements are left to SciPy, and not written down as terms."""
 
 BLOCK = 1 << 14
 """Elements that are summed at once: they stay in the cache while all weights are applied."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -11,6 +13,7 @@ import numpy as np
 from slinky.frontend.fixed import Fixed, fixed
 from slinky.frontend.kernels import rank_of
 from slinky.frontend.ndimage.linear import flipped_origin
+from slinky.frontend.ndimage.lines import MOST_TERMS
 from slinky.frontend.ndimage.steps import (
     Array,
     NotByPiecesError,
@@ -51,6 +54,17 @@ class _Extreme1d:
             return self._with_nans(piece)
         return self._of(piece, self.name, self.dtype)
 
+    def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
+        """The same as arithmetic; None where it may not be what SciPy gives: of integers that float64, in which SciPy
+        compares, does not hold, and of floats, if zeros of one sign are taken for those of the other."""
+        is_known = dtype in (np.float32, np.float64) or (dtype.kind in "iu" and dtype.itemsize <= 4)
+        if dtype != self.dtype or not is_known or not 0 < self.size <= MOST_TERMS:
+            return None
+        if dtype.kind == "f" and not _takes_the_same_zeros():
+            return None
+        places = [tuple([k if axis == self.axis else 0 for axis in range(rank)]) for k in range(self.size)]
+        return functools.reduce(_EXTREMES[self.name], map(at, places))
+
     def _of(self, piece: Array, name: str, dtype: np.dtype[Any]) -> Any:
         function = getattr(scipy_ndimage(), name)
         return function(piece, self.size, self.axis, dtype, "nearest", 0.0, self.origin)
@@ -62,6 +76,22 @@ class _Extreme1d:
             found = self._of(np.where(is_nan, piece.dtype.type(never), piece), self.name, self.dtype)
             found[self._of(is_nan, "maximum_filter1d", np.dtype(bool))] = np.asarray(np.nan).astype(self.dtype)
         return found
+
+
+_EXTREMES = {"minimum_filter1d": np.minimum, "maximum_filter1d": np.maximum}
+
+
+@functools.cache
+def _takes_the_same_zeros() -> bool:
+    """Whether NumPy takes that of zeros of both signs which SciPy takes, on this machine: the last one."""
+    values = np.random.default_rng(0).choice([0.0, -0.0, -1.0, 1.0], p=[0.35, 0.35, 0.2, 0.1], size=999)
+    for name, ufunc in _EXTREMES.items():
+        for dtype in (np.float32, np.float64):
+            line = values.astype(dtype)
+            found = functools.reduce(ufunc, (line[k : k + 996] for k in range(4)))
+            if found.tobytes() != getattr(scipy_ndimage(), name)(line, 4)[2:998].tobytes():
+                return False
+    return True
 
 
 @local_filter
