@@ -36,6 +36,11 @@ def smoothed(image: Array, library: Any = sl.ndimage) -> Array:
     return np.asarray(library.convolve(image, KERNEL, mode="nearest"))
 
 
+def opened(image: Array, library: Any = sl.ndimage) -> Array:
+    """What squares of 7 x 7 elements fit into."""
+    return np.asarray(library.grey_opening(image, 7))
+
+
 def cases(quick: bool) -> Iterator[Case]:
     """One size; photographs as bytes, and as floats."""
     size = 256 if quick else 2048
@@ -45,6 +50,7 @@ def cases(quick: bool) -> Iterator[Case]:
         ("difference of Gaussians of {} float64", bands, np.float64),
         ("Sobel magnitude of {} float32", steepness, np.float32),
         ("5x5 kernel on {} float32", smoothed, np.float32),
+        ("opening by 7x7 of {} uint8", opened, np.uint8),
     ]
     for title, function, dtype in given:
 

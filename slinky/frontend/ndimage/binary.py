@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -10,6 +12,7 @@ import numpy as np
 from slinky.frontend.fixed import fixed
 from slinky.frontend.kernels import Kernel, Pair, rank_of
 from slinky.frontend.ndimage.linear import flipped_origin
+from slinky.frontend.ndimage.lines import MOST_TERMS, is_known_in_c
 from slinky.frontend.ndimage.steps import (
     Array,
     NotByPiecesError,
@@ -172,6 +175,16 @@ class _Binary:
         function = getattr(scipy_ndimage(), self.name)
         function(piece, self.structure.array, output=target, origin=self.origin)
         return target
+
+    def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
+        """The same as arithmetic; None of structures that are empty or large, and of dtypes that C does not know."""
+        turned = self.structure.array if self.name == "binary_erosion" else np.flip(self.structure.array)
+        places = [tuple(map(int, place)) for place in np.argwhere(turned)]
+        if not 0 < len(places) <= MOST_TERMS or not is_known_in_c(dtype) or not is_known_in_c(self.dtype):
+            return None
+        inside = (np.not_equal(at(place), dtype.type(0)) for place in places)
+        found = functools.reduce(np.logical_and if self.name == "binary_erosion" else np.logical_or, inside)
+        return found.astype(self.dtype)
 
 
 @local_filter

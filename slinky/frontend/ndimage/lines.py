@@ -138,12 +138,12 @@ def may_be_summed_in_window(
     weights: Mapping[tuple[int, ...], np.float64], given: np.dtype[Any], dtype: np.dtype[Any]
 ) -> bool:
     """Whether such a sum as a term, of elements of one dtype, is what SciPy gives as another one, of floats."""
-    is_known = _is_known(given) and dtype in (np.float32, np.float64)
+    is_known = is_known_in_c(given) and dtype in (np.float32, np.float64)
     return is_known and 0 < len(weights) <= MOST_TERMS and gives_the_same_in_windows()
 
 
-def _is_known(given: np.dtype[Any]) -> bool:
-    """Whether loops in C know of a dtype that is read."""
+def is_known_in_c(given: np.dtype[Any]) -> bool:
+    """Whether loops in C know of a dtype."""
     return given.kind in "biuf" and given.itemsize <= 8 and given != np.float16
 
 
@@ -152,7 +152,7 @@ def may_be_summed(weights: Weights, given: np.dtype[Any], dtype: np.dtype[Any]) 
 
     Of integers, what is beyond those of the dtype is cut off, where it is one of 32 bits before.
     """
-    if len(weights.each) > MOST_TERMS or not _is_known(given):
+    if len(weights.each) > MOST_TERMS or not is_known_in_c(given):
         return False
     if dtype in (np.float32, np.float64):
         return gives_the_same()
