@@ -358,7 +358,7 @@ def _outside(cval: Any, dtype: np.dtype[Any], mode: str) -> Any:
         return 0
     if dtype.kind == "f":
         return dtype.type(cval)
-    number = math.trunc(cval) if np.isfinite(cval) else None
+    number = math.trunc(float(cval)) if np.isfinite(cval) else None  # float64 holds it in SciPy
     lo, hi = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     if number is None or not lo <= number <= hi:
         raise NotByPiecesError(f"the array is {dtype}, which does not hold cval={cval!r}")
