@@ -146,6 +146,19 @@ def test_colors(name: str) -> None:
     check_traced(name, "float64", {}, [(6, 5, 2)])
 
 
+@pytest.mark.parametrize("name", ["lab2lch", "lch2lab", "convert_colorspace"])
+def test_channels_beyond_the_third_are_kept(name: str) -> None:
+    arguments = {"fromspace": "RGB", "tospace": "rgb"} if name == "convert_colorspace" else {}
+    check_traced(name, "float32", arguments, [(6, 5), (3, 4, 7)])
+    check_traced(name, "float64", {**arguments, "channel_axis": 0}, [(5, 6)])
+
+
+def test_an_axis_of_channels_beyond_the_last_is_what_scikit_image_makes_of_it() -> None:
+    image = array_of((7, 3), "float64")
+    for name in ("deltaE_ciede2000", "deltaE_cie76"):
+        check_arrays(name, {"lab2": image[::-1] * 2, "channel_axis": 2}, [image])
+
+
 def test_gray_to_rgb() -> None:
     check_traced("gray2rgb", "uint8", {}, [(6, 5), (7,)])
     check_traced("gray2rgb", "float32", {"channel_axis": 0}, [(6, 5)])
@@ -179,6 +192,26 @@ def test_masks() -> None:
     for name in ("sobel", "roberts", "laplace", "farid_h"):
         traced = jit(lambda x, m, name=name: getattr(sl.skimage_filters, name)(x, mask=m), strict=True)
         np.testing.assert_array_equal(traced(image, MASK), expected(name, image, {"mask": MASK}))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 1), (5, 7), (9,)])
+def test_masks_of_another_shape_than_the_image(shape: tuple[int, ...]) -> None:
+    """Of edges, they are what scikit-image makes of them; rank filters there read beyond them, and here refuse them."""
+    mask = np.ones(shape, bool)
+    for size in ((2, 1), (1, 1), (5, 7)):
+        image = array_of(size, "uint8")
+        for name in ("sobel", "scharr_v", "roberts", "laplace", "farid_h"):
+            check_arrays(name, {"mask": mask}, [image], strict=False)
+        for name in ("mean", "median", "autolevel"):
+            traced = jit(lambda x, name=name: getattr(sl.skimage_filters.rank, name)(x, FOOTPRINT, mask=mask))
+            if size != shape:
+                with pytest.raises(sl.ArgumentError, match=re.escape(f"the mask has shape {shape}")):
+                    traced(image)
+
+
+@pytest.mark.parametrize("name", ["sobel", "adjust_gamma", "adjust_log", "gaussian", "median", "rgb2gray", "rgb2hsv"])
+def test_arrays_without_axes(name: str) -> None:
+    check_arrays(name, {}, [np.array(88, np.uint8)], strict=False)
 
 
 def test_arrays_are_given_to_scikit_image() -> None:
@@ -376,6 +409,27 @@ def test_scikit_image_is_asked_for_when_it_is_needed() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert found.splitlines()[1] == "sl.skimage_filters needs the package scikit-image: pip install 'slinky[skimage]'"
+
+
+def test_footprints_that_are_applied_no_times() -> None:
+    """The first of a sequence is applied once to numbers; each of one of bools until nothing changes."""
+    line = np.ones((1, 3))
+    for footprint in (((line, 0), (FOOTPRINT, 1)), ((FOOTPRINT, 1), (line, 0)), ((line, -1), (line.T, -2))):
+        for name in ("erosion", "dilation", "opening", "white_tophat"):
+            check_traced(name, "uint8", {"footprint": footprint}, SHAPES)
+        for name in ("binary_erosion", "binary_dilation", "binary_closing"):
+            for shape in SHAPES:
+                check_arrays(name, {"footprint": footprint}, [array_of(shape, "bool")], strict=False)
+            with pytest.raises(sl.GraphError, match="until nothing changes"), pytest.warns(FutureWarning):
+                getattr(sl.skimage_filters, name)(sl.BufferExpr("source", bool, rank=2), footprint)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_what_float64_does_not_hold_beyond_the_edges(dtype: str) -> None:
+    for name in ("erosion", "dilation"):
+        check_arrays(name, {"mode": "max"}, [array_of(shape, dtype) for shape in SHAPES], strict=False)
+        with pytest.raises(sl.ArgumentError, match="does not hold cval"):
+            getattr(sl.skimage_filters, name)(sl.BufferExpr("source", np.dtype(dtype), rank=2), mode="max")
 
 
 def test_windows_and_filters_go_together() -> None:

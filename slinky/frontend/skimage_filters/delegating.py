@@ -34,26 +34,41 @@ from slinky.frontend.ndimage.steps import (
 )
 from slinky.frontend.ndimage.table import Pieces
 from slinky.frontend.nodes import exactly
+from slinky.frontend.sizes import same
 from slinky.frontend.tables import TOLERANCE
 from slinky.graph.buffers import BufferExpr
 
 
 @attrs.frozen(eq=False)
 class Call:
-    """A call of a function on something described: all its arguments by name, and the dtype that it would give."""
+    """A call of a function on something described: all its arguments by name, and what it gives for a few zeros."""
 
     name: str
     arguments: Mapping[str, Any]
     image: Any
-    dtype: np.dtype[Any]
+    tried: Array
 
     def __getitem__(self, name: str) -> Any:
         return self.arguments[name]
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype that it would give."""
+        return self.tried.dtype
+
+    @property
     def rank(self) -> int:
         """The rank of the image."""
         return rank_of(self.image)
+
+    @property
+    def has_mask_of_other_shape(self) -> bool:
+        """Whether a mask is of another shape than the image, both being lazy arrays, or arrays."""
+        mask = self.arguments.get("mask")
+        if mask is None or isinstance(self.image, BufferExpr):
+            return False
+        shape = mask._shape if isinstance(mask, LazyArray) else np.shape(mask)
+        return len(shape) != self.rank or not all(map(same, self.image._shape, shape))
 
     @property
     def others(self) -> dict[str, Any]:
@@ -129,11 +144,13 @@ def delegate(name: str) -> Callable[..., Any]:
         bound.apply_defaults()
         if entry is None:
             return _whole(function, name, WHOLE[name][1], image, args, kwargs)
+        if isinstance(image, LazyArray) and image.ndim == 0:
+            return _whole(function, name, "it has no axes", image, args, kwargs)
         require_no_array(name, image, bound.arguments.get("out"), "out")
         if bound.arguments.get("out") is not None:
             raise ArgumentError(f"sl.skimage_filters.{name}: what is computed later cannot be written to an array")
-        dtype, warned = _tried(function, bound.arguments, entry.channels)
-        call = Call(name, bound.arguments, image, dtype)
+        tried, warned = _tried(function, bound.arguments, entry.channels)
+        call = Call(name, bound.arguments, image, tried)
         reason = None if entry.reason is None else entry.reason(call)
         if reason is not None:
             return _whole(function, name, reason, image, args, kwargs)
@@ -154,16 +171,14 @@ def delegate(name: str) -> Callable[..., Any]:
 
 def _tried(
     function: Callable[..., Any], arguments: Mapping[str, Any], channels: int | None
-) -> tuple[np.dtype[Any], list[warnings.WarningMessage]]:
-    """The dtype of what a function gives, of a few zeros, and its warnings, of which some are about these alone.
-    scikit-image's errors are those of this run."""
+) -> tuple[Array, list[warnings.WarningMessage]]:
+    """What a function gives for a few zeros, and its warnings, of which some are about these alone. scikit-image's
+    errors are those of this run."""
     (_, image), *others = arguments.items()
     rank = rank_of(image)
     shape = [1] * rank
-    if channels is not None:
-        axis = arguments.get("channel_axis", -1)
-        if not -rank <= axis < rank:
-            raise np.exceptions.AxisError(axis, rank)
+    if channels is not None and rank:
+        axis = arguments.get("channel_axis", -1) % rank  # one out of range, the function refuses, or takes like this
         extent = image.shape[axis] if hasattr(image, "shape") else channels
         shape[axis] = int(extent) if extent != channels else channels
     given = {name: np.ones((1,) * rank, bool) if name == "mask" and each is not None else each for name, each in others}
@@ -172,8 +187,7 @@ def _tried(
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", RuntimeWarning)
         result = function(np.zeros(shape, image.dtype), **given)  # by position: some move axes of such alone
-    dtype: np.dtype[Any] = (result[0] if isinstance(result, tuple) else result).dtype
-    return dtype, warned
+    return (result[0] if isinstance(result, tuple) else result), warned
 
 
 def _whole(function: Callable[..., Any], name: str, reason: str, image: Any, args: Any, kwargs: Any) -> Any:

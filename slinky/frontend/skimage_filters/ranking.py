@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from slinky.errors import ArgumentError
 from slinky.frontend.kernels import Array
 from slinky.frontend.ndimage.steps import Output, applied, scipy_ndimage
 from slinky.frontend.skimage_filters.delegating import Call, Delegated, FunctionByPieces, delegated, module_of
@@ -68,6 +69,10 @@ class _Ranked:
 def ranked(call: Call) -> Any:
     """A rank filter, as a step that carries what counts, and one with a halo."""
     image, name = call.image, call.name.rpartition(".")[2]
+    if call.has_mask_of_other_shape:
+        raise ArgumentError(  # scikit-image reads beyond it
+            f"sl.skimage_filters.{call.name}: the mask has shape {np.shape(call['mask'])}, the image {image.shape}"
+        )
     if image.dtype not in _BYTES:
         image = applied(image, delegated("util", "img_as_ubyte"), "as_bytes", Output(_BYTES[0]))
     carried = np.dtype(np.int16 if image.dtype == _BYTES[0] else np.int32)

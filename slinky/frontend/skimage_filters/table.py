@@ -6,7 +6,7 @@ edges by its own rule, the steps are made one after the other, as filters of `sl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -15,7 +15,7 @@ import numpy as np
 from slinky.errors import GraphError
 from slinky.frontend import ndimage
 from slinky.frontend.kernels import Array, Kernel
-from slinky.frontend.ndimage.steps import Cast, Output, applied, combined, held, scipy_ndimage
+from slinky.frontend.ndimage.steps import Cast, NotByPiecesError, Output, applied, combined, held, scipy_ndimage
 from slinky.frontend.ndimage.table import Pieces
 from slinky.frontend.nodes import exactly
 from slinky.frontend.sizes import same
@@ -66,6 +66,8 @@ def _edges(reach: int) -> Callable[[Call], Any]:
 
 
 def _edge_reason(call: Call) -> str | None:
+    if call.has_mask_of_other_shape:
+        return "the mask is not of the image's shape"
     if call.arguments.get("mode") == CONSTANT and held(call["cval"], _as_floats_dtype(call.image)) is None:
         return f"cval={call['cval']} is no number of the dtype that is computed with"
     return None
@@ -232,7 +234,7 @@ def _pixels(call: Call) -> Any:
     """A function of the channels of each pixel."""
     axis = call["channel_axis"] % call.rank
     function = delegated("color", call.name, **call.others)
-    kernel = Kernel(function, call.name, whole=(axis,), size=3, dtype=call.dtype)
+    kernel = Kernel(function, call.name, whole=(axis,), size=call.tried.shape[axis], dtype=call.dtype)
     return kernel(call.image)
 
 
@@ -318,6 +320,12 @@ def _footprints(call: Call, mirrored: bool, at_end: bool = False) -> list[tuple[
     return list(footprint) if isinstance(footprint, tuple) else [(footprint, 1)]
 
 
+def _repeated(footprints: Sequence[tuple[Any, int]]) -> Iterator[Any]:
+    """Each footprint as often as it is applied to numbers: the first one at least once, as in scikit-image."""
+    for place, (footprint, count) in enumerate(footprints):
+        yield from [footprint] * (count if place else max(count, 1))
+
+
 def _ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """The smallest and the largest element of a dtype."""
     if dtype.kind == "b":
@@ -331,9 +339,8 @@ def _grey(image: Any, call: Call, name: str, mirrored: bool) -> Any:
     if mode in ("max", "min", "ignore"):
         largest = mode == "max" or (mode == "ignore" and name == "grey_erosion")
         mode, cval = CONSTANT, _ends(image.dtype)[largest]
-    for footprint, count in _footprints(call, mirrored):
-        for _ in range(count):
-            image = getattr(ndimage, name)(image, footprint=footprint, mode=mode, cval=cval)
+    for footprint in _repeated(_footprints(call, mirrored)):
+        image = getattr(ndimage, name)(image, footprint=footprint, mode=mode, cval=cval)
     return image
 
 
@@ -367,6 +374,8 @@ def _binary(image: Any, call: Call, name: str) -> Any:
     """An erosion or dilation of what is true, with each footprint after the other."""
     beyond = call["mode"] == "max" if name == "binary_dilation" else call["mode"] != "min"
     for footprint, count in _footprints(call, mirrored=False, at_end=True):
+        if count < 1:
+            raise NotByPiecesError(f"a footprint with the count {count} is applied until nothing changes")
         for _ in range(count):
             image = getattr(ndimage, name)(image, structure=footprint, border_value=beyond)
     return image
@@ -392,14 +401,14 @@ _FILTERS: Mapping[str, FunctionByPieces] = {
     **{name: FunctionByPieces("filters", _edges(1), reason=_edge_reason) for name in ("sobel", "prewitt", "scharr")},
     "farid": FunctionByPieces("filters", _edges(2), reason=_edge_reason),
     **{
-        name: FunctionByPieces("filters", _edges(1))
+        name: FunctionByPieces("filters", _edges(1), reason=_edge_reason)
         for name in (
             "sobel_h", "sobel_v", "prewitt_h", "prewitt_v", "scharr_h", "scharr_v", "roberts", "roberts_pos_diag",
             "roberts_neg_diag", "laplace",
         )
     },
-    "farid_h": FunctionByPieces("filters", _edges(2)),
-    "farid_v": FunctionByPieces("filters", _edges(2)),
+    "farid_h": FunctionByPieces("filters", _edges(2), reason=_edge_reason),
+    "farid_v": FunctionByPieces("filters", _edges(2), reason=_edge_reason),
     "gaussian": FunctionByPieces("filters", _gaussian),
     "difference_of_gaussians": FunctionByPieces("filters", _difference_of_gaussians),
     "unsharp_mask": FunctionByPieces("filters", _unsharp_mask, reason=_unsharp_reason),
