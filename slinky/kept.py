@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -36,6 +37,18 @@ def as_path(given: object) -> Path:
 def replace_json(path: Path, data: object) -> None:
     """Keep something in a file, which is replaced as a whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".json", delete=False) as file:
-        json.dump(data, file, indent=2)
-    os.replace(file.name, path)
+    replace(path, json.dumps(data, indent=2).encode(), 0o600)
+
+
+def replace(path: Path, data: bytes, mode: int) -> None:
+    """Write a file, which is replaced as a whole or not at all; where there is no room, nothing is left of it."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix="making-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(name, mode)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise

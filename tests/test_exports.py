@@ -277,7 +277,7 @@ def test_what_cannot_be_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(sl.ExportError, match="others could put code there"):
         function.export(tmp_path / "open")
     (tmp_path / "file").touch()
-    with pytest.raises(sl.ExportError, match="is no folder of yours alone"):
+    with pytest.raises(sl.ExportError, match="is no folder of yours alone: it is a file"):
         function.export(tmp_path / "file")
     monkeypatch.setattr(compiling, "compiler", lambda: None)
     with pytest.raises(sl.CompilationError, match=r"sl.jit\(native=False\) exports schedules alone"):

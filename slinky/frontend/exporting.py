@@ -17,7 +17,6 @@ import inspect
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -29,7 +28,7 @@ from slinky.errors import CompilationError, ExportError, FormatError, SlinkyErro
 from slinky.frontend.to_native import Runs
 from slinky.ir.serialisation import program_from_json, program_to_numbered_json
 from slinky.ir.statements import Program
-from slinky.kept import as_path
+from slinky.kept import as_path, replace
 from slinky.pipeline import Pipeline
 
 FORMAT = "slinky export"
@@ -133,7 +132,9 @@ def _made(folder: Path) -> Path:
         if not folder.exists():
             folder.mkdir(parents=True)
             folder.chmod(0o755)
-        if not folder.is_dir() or not compiling.is_of(folder, compiling.this_user()):
+        if not folder.is_dir():
+            raise ExportError(f"{folder} is no folder of yours alone: it is a file")
+        if not compiling.is_of(folder, compiling.this_user()):
             raise ExportError(f"{folder} is no folder of yours alone: others could put code there")
     except OSError as error:
         raise ExportError(f"{folder} cannot be written to: {error}") from None
@@ -238,11 +239,7 @@ def _native_plan(backend: str, program: Program, made_by: Any) -> Any:
 def _replace(path: Path, data: bytes) -> None:
     """Write a file, which is there as a whole or not at all."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix="making-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, 0o755 if path.suffix == ".so" else 0o644)
-        os.replace(name, path)
+        replace(path, data, 0o755 if path.suffix == ".so" else 0o644)
     except OSError as error:
         raise ExportError(f"{path} cannot be written: {error}") from None
 

@@ -12,6 +12,7 @@ compile it once, and while they do, no lock is held that a fork waits for.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import hashlib
@@ -335,8 +336,17 @@ def _is_ours(folder: Path) -> bool:
 
 @cache
 def _own_folder() -> Path:
-    """A folder of this process."""
-    return Path(tempfile.mkdtemp(prefix="slinky-native-"))
+    """A folder of this process, which is there until that ends."""
+    folder = Path(tempfile.mkdtemp(prefix="slinky-native-"))
+    atexit.register(_remove_at_exit, folder, os.getpid())
+    return folder
+
+
+def _remove_at_exit(folder: Path, process: int) -> None:
+    """Remove the folder of a process that ends; not in a forked child, which shares it."""
+    if os.getpid() == process:
+        BACKGROUND.end()  # what still compiles would write to it
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def this_user() -> frozenset[int]:
