@@ -256,10 +256,13 @@ def test_large_tensors_are_scheduled_by_themselves() -> None:
     np.testing.assert_allclose(c.numpy(), a @ b)
 
 
-def test_native_values_are_the_same() -> None:
-    a = ramp(30, 40, dtype=np.float32)
-    t = np.maximum(tensor(a, s.m, s.n) * 0.1, 0) - 1
-    np.testing.assert_array_equal(t.numpy(backend="native"), np.maximum(a * np.float32(0.1), 0) - 1, strict=True)
+@pytest.mark.parametrize("backend", ["python", "interpreter", "native", "native-exact", "auto"])
+def test_values_of_all_back_ends_are_the_same(backend: str) -> None:
+    for rows in (30, 300):  # which is scheduled, too
+        a = ramp(rows, 80, dtype=np.float32)
+        t = np.maximum(tensor(a, s.m, s.n) * 0.1, 0) - 1
+        np.testing.assert_array_equal(t.numpy(backend=backend), np.maximum(a * np.float32(0.1), 0) - 1, strict=True)
+    assert t.sum().numpy(backend=backend).shape == ()
 
 
 def test_copies_of_a_tensor_compute_the_same() -> None:

@@ -475,8 +475,7 @@ class Tensor:
                 if self._automatic is None:
                     self._automatic = p.auto()
                 p = scheduled_for(self._automatic, arrays, [result], scalars)
-            prepared: Any = p if backend == "python" else p.compile(backend=backend)
-            prepared(*arrays, result, **scalars)
+            p._prepared(backend).enter((*arrays, result), scalars)
         except CheckFailedError:
             beyond = read_beyond(nodes, sizes)
             if beyond is None:
