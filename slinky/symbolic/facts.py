@@ -84,7 +84,7 @@ class Facts:
 
         def __getattr__(self, name: str) -> Any:
             """What is asked for before it is there: the index of these facts, and of those that they rest on."""
-            if name not in _INDEX or self.is_indexed:
+            if name not in _INDEX:
                 raise AttributeError(name)
             missing: list[Facts] = []
             level: Facts | None = self
@@ -93,7 +93,7 @@ class Facts:
                 level = level.parent
             for level in reversed(missing):
                 _add_index(level)
-            return getattr(self, name)
+            return object.__getattribute__(self, name)  # it is there now, by this thread or by another one
 
     def also(self, *conditions: Condition) -> Facts:
         """These facts and more."""
