@@ -114,7 +114,7 @@ MUTANTS += mutants(
     ("tests/test_stacks.py",),
     (
         "traces: errors that are caught",
-        "        return may_catch(self._function, self.reads.functions)",
+        "        return may_catch(self._function, reads.functions)",
         "        return False",
     ),
 )

@@ -248,9 +248,10 @@ class Jit:
         values = traced.trace.sizes(leaves)
         is_empty = traced.has_no_elements(values)
         run = None if is_empty else self._chooser.run_for(traced, leaves, values, self._as_written)
-        if is_kept and not is_empty:
-            reals = traced.trace.reals
-            self._remember(given, named, run or self._plain, with_floats=run is not None and reals.asks_for_values)
+        if is_kept and not is_empty and self._traces.keeps(traced):  # else another thread has seen a change
+            trace = traced.trace
+            for_these_floats = trace.reals.asks_for_values or not trace.tells_floats
+            self._remember(given, named, run or self._plain, with_floats=run is not None and for_these_floats)
         if run is None:
             return self._as_written(*given, **named) if is_kept else at_once(traced, leaves, lengths(values))
         try:

@@ -107,7 +107,8 @@ class Traces:
 
     def are_good(self) -> bool:
         """Whether the function reads what it read; if not, there are no traces any more."""
-        if self.reads is None or self.reads.hold():
+        reads = self.reads
+        if reads is None or reads.hold():
             return True
         self.reads = None
         self.by_kind.clear()
@@ -153,7 +154,8 @@ class Traces:
 
     def note_change(self) -> None:
         """See whether the function has changed what it reads."""
-        self._changes += self.reads is not None and not self.reads.hold()
+        reads = self.reads
+        self._changes += reads is not None and not reads.hold()
 
     def make(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
         """Call the function with lazy arrays, and floats that are told at each call; with the floats that they are,
@@ -164,47 +166,53 @@ class Traces:
         self.reads_now()
         if not self.may_stand(given, named):
             return None
+        tells_floats = self.tells_floats  # other threads may find meanwhile that the function fails with these
         try:
-            return self._make(given, named, kind)
+            return self._make(given, named, kind, tells_floats=tells_floats)
         except SlinkyError:
             raise
         except (Exception, ToldFloatError) as error:
             has_floats = any(type(leaf) in FLOATS for _, leaf in leaves_of((given, named)))
-            may_try = self.tells_floats and has_floats and self.reads is not None and self.reads.hold()
+            reads = self.reads
+            may_try = tells_floats and has_floats and reads is not None and reads.hold()
             if not may_try and not isinstance(error, ToldFloatError):
                 raise
+        made = self._make(given, named, kind, tells_floats=False)
         self.tells_floats = False
-        try:
-            return self._make(given, named, kind)
-        except Exception:
-            self.tells_floats = True
-            raise
+        return made
 
     def reads_now(self) -> Reads:
         """What the function reads, which may be told no floats for it."""
-        if self.reads is None:
-            self.reads = Reads(self._function)
-            self.look_again()
-        return self.reads
+        reads = self.reads  # which other threads may find changed meanwhile
+        if reads is None:
+            reads = Reads(self._function)
+            self._look_at(reads)
+            self.reads = reads
+        return reads
 
     def look_again(self) -> None:
         """See whether it may be told floats by all that was read."""
-        if self.reads is not None:
-            self.tells_floats &= takes_stand_ins(self._function, self.reads.functions)
-            self._asks_for_identity = any(map(asks_for_identity, self.reads.functions))
+        if (reads := self.reads) is not None:
+            self._look_at(reads)
+
+    def _look_at(self, reads: Reads) -> None:
+        self.tells_floats &= takes_stand_ins(self._function, reads.functions)
+        self._asks_for_identity = any(map(asks_for_identity, reads.functions))
 
     def may_stand(self, given: Any, named: Any) -> bool:
         """Whether no array of these arguments is to be seen as the same as another one that the function comes to."""
-        if not self._asks_for_identity or self.reads is None:
+        reads = self.reads
+        if not self._asks_for_identity or reads is None:
             return True
         found = Counter(map(id, arrays_in((given, named))))
-        return found.total() == len(found) and not any(id(each) in found for each in self.reads.arrays())
+        return found.total() == len(found) and not any(id(each) in found for each in reads.arrays())
 
-    def _make(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
-        """The same, once."""
+    def _make(self, given: Any, named: Any, kind: Hashable, *, tells_floats: bool) -> Traced | None:
+        """The same, once: by the kind of arguments, which is of floats that are not told, too."""
         broken_off: list[Trace] = []
+        key = _known_kind(given, named, with_floats=not tells_floats)
         try:
-            made = self._made_in(broken_off, given, named, self.key(given, named), kind)
+            made = self._made_in(broken_off, given, named, key, kind, tells_floats=tells_floats)
         except BaseException:
             for trace in broken_off:
                 settle_floats(trace)
@@ -216,7 +224,14 @@ class Traces:
         return made
 
     def _made_in(
-        self, traces: list[Trace], given: Any, named: Any, key: Hashable | None, kind: Hashable
+        self,
+        traces: list[Trace],
+        given: Any,
+        named: Any,
+        key: Hashable | None,
+        kind: Hashable,
+        *,
+        tells_floats: bool,
     ) -> Traced | None:
         """The same, in a trace that is put to some others; what it left with the function's objects stays as it is."""
         reads, rules = self.reads_now(), self._rules
@@ -229,7 +244,7 @@ class Traces:
         trace.stand_ins = StandIns()
         traces.append(trace)
         own = Arguments()
-        trace.tells_floats = self.tells_floats and key is not None and reads.reason is None  # else it is not kept
+        trace.tells_floats = tells_floats and key is not None and reads.reason is None  # else it is not kept
         try:
             arguments, keywords = self._lazy(trace, given, named, own)
             before = with_leaves((arguments, keywords), lambda leaf: leaf)
@@ -276,7 +291,8 @@ class Traces:
             paths = paths_of(given, named)
             self.constants |= {paths[number] for number in trace.asked_for}
         if not (trace.reasons or trace.reals.warns) and reads.reason is None and key is not None and reads.hold():
-            self._keep(traced, key, own)
+            if self.reads is reads:  # else another thread has seen a change
+                self._keep(traced, key, own)
         return traced
 
     def _keep(self, traced: Traced, key: Hashable, own: Arguments) -> None:
@@ -333,9 +349,10 @@ class Traces:
     def may_be_caught(self, error: Exception) -> bool:
         """Whether the function itself may go on after an error that its pipeline raises, where it can be called again:
         what it had computed where it stands, that would have raised there."""
-        if isinstance(error, SlinkyError) or self._rules.donate or self.reads is None:
+        reads = self.reads
+        if isinstance(error, SlinkyError) or self._rules.donate or reads is None:
             return False
-        return may_catch(self._function, self.reads.functions)
+        return may_catch(self._function, reads.functions)
 
     def may_write(self, given: Any, named: Any) -> bool:
         """Whether each of the arguments that are given away is seen by no other one."""
