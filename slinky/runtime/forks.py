@@ -1,16 +1,18 @@
 """Forks: what a process that is forked, and its child, must not have in common.
 
-A forked child has the memory of its parent, but only the thread that forked. Three things would go wrong by themselves:
+A forked child has the memory of its parent, but only the thread that forked. Four things would go wrong by themselves:
 
 * *Rings* (see `mirrored`) are shared mappings: parent and child would write the same pages. The child gets copies of
   its own, at the same addresses. What is in them may matter: a callback may fork, and the run go on in both.
 * *Locks* that other threads hold would stay locked in the child for ever.
 * *Loops* that other threads work on would wait for these threads for ever (see `threads`).
+* *Modules* that other threads import, as those of slinky are at their first use, would stay locked by Python.
 
-So the thread that forks first takes all locks of slinky, which stops the books of every loop, and then copies the
-rings. What it needs to go on lies in pages that nobody else writes meanwhile; what other threads are in the middle of
-is done again by the child, if it needs it. Everything else that a run keeps is private memory, of which the system
-itself gives the child its own as it was at the fork.
+So the thread that forks first waits for such imports, then takes all locks of slinky, which stops the books of every
+loop, and then copies the rings; if another import has begun meanwhile, it starts again. What it needs to go on lies in
+pages that nobody else writes meanwhile; what other threads are in the middle of is done again by the child, if it needs
+it. Everything else that a run keeps is private memory, of which the system itself gives the child its own as it was at
+the fork.
 
 Invariant: a child gives right answers, whatever went on in its parent at the fork, in new runs, in bound pipelines, and
 in the run that the forking thread was in. Neither process sees what the other writes.
@@ -19,13 +21,17 @@ The limits: this rests on the hooks of `os.register_at_fork`, so on forks that P
 `multiprocessing` are. Who forks in C must call `PyOS_BeforeFork` and so on, as Python demands; without the first of
 these calls, a run that the child goes on with is lost. `vfork` and `posix_spawn` need nothing: their child becomes
 another program at once. A child for which there is no memory, or no descriptor, cannot touch the rings: it is told so
-on `stderr`, and ends with a segmentation fault if it uses one. The statistics of a run that a child goes on with count
-what it does again.
+on `stderr`, and ends with a segmentation fault if it uses one. Imports of other modules than slinky's are Python's to
+look after, and so is one that begins in the last few instructions before a fork. The statistics of a run that a child
+goes on with count what it does again.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -51,6 +57,23 @@ def after_fork_in_child(method: Callable[[], None]) -> None:
     _menders.add(weakref.WeakMethod(method, _menders.discard))
 
 
+def _imported_now() -> set[str]:
+    """The modules of slinky that are being imported."""
+    found = [(name, module) for name, module in tuple(sys.modules.items()) if name.partition(".")[0] == "slinky"]
+    return {name for name, module in found if getattr(getattr(module, "__spec__", None), "_initializing", False)}
+
+
+def _wait_for_imports() -> set[str]:
+    """Wait until no other thread imports a module of slinky; those that this one imports are left."""
+    own: set[str] = set()
+    while waits_for := _imported_now() - own:
+        for name in waits_for:
+            with contextlib.suppress(Exception):  # its own thread is told
+                importlib.import_module(name)
+        own |= waits_for & _imported_now()
+    return own
+
+
 class _Fork:
     """The fork that is under way, if any: what was taken and copied for it."""
 
@@ -64,6 +87,15 @@ class _Fork:
         """In the parent, on the thread that forks."""
         self._one_at_a_time.acquire()
         self._is_under_way = True
+        while True:
+            own = _wait_for_imports()
+            self._take()
+            if _imported_now() <= own:
+                return
+            self._give_back()
+
+    def _take(self) -> None:
+        """Take all locks, and copy the rings."""
         for reference in list(_locks):
             found = reference()
             if found is not None:
@@ -76,9 +108,8 @@ class _Fork:
 
     def in_parent(self) -> None:
         """In the parent, also if there is no child."""
-        if self._copies is not None:
-            self._copies.close()
-        self._release()
+        self._give_back()
+        self._end()
 
     def in_child(self) -> None:
         """In the child, which has one thread."""
@@ -90,7 +121,9 @@ class _Fork:
                     mend = reference()
                     if mend is not None:
                         mend()
-            self._release()
+            self._copies = None
+            self._give_back()
+            self._end()
 
     def _own_rings(self) -> None:
         try:
@@ -102,11 +135,17 @@ class _Fork:
             mirrored.forbid()
             raise StorageError(f"a forked process cannot have its own memory for folded buffers: {error}") from error
 
-    def _release(self) -> None:
-        self._copies = None
+    def _give_back(self) -> None:
+        """Give back the copies and the locks."""
+        copies, self._copies = self._copies, None
+        if copies is not None:
+            copies.close()
         held, self._held = self._held, []
         for found in reversed(held):
             found.release()
+
+    def _end(self) -> None:
+        """The fork is over."""
         if self._is_under_way:
             self._is_under_way = False
             self._one_at_a_time.release()
