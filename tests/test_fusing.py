@@ -259,3 +259,11 @@ def test_numbers_that_arrays_are_full_of_are_constants(make: Any) -> None:
     agree(traced, box, IMAGE)
     agree(traced, box, ODD)
     agree(make(filled), filled, IMAGE)
+
+
+@pytest.mark.parametrize("options", [{"backend": "interpreter"}, {"checked": True}, {"checked": "first"}])
+def test_an_element_that_a_func_sees_without_axes(options: dict[str, Any]) -> None:
+    given = np.arange(1.0, 6.0)
+    for function in (lambda a: a[0] * a + 1, lambda a: a * a[1] - a[-1], lambda a: a[2] / a[4]):
+        (found,) = for_c(function).pipeline(given).run(given, **options).outputs
+        np.testing.assert_array_equal(found, function(given))

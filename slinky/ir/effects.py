@@ -215,7 +215,7 @@ def _with_ends(call: Call, box: NumericBox, values: Mapping[Expr, int]) -> dict[
 def numeric_seen(call: Call, box: NumericBox, values: Mapping[Expr, int]) -> list[NumericBox | None]:
     """What the operation of a call over a box of numbers, which is not empty, sees of each port that has a view."""
     templates = seen_templates(call.func)
-    if not any(templates):
+    if all(t is None for t in templates):  # () is what is seen without any axis
         return [None] * len(templates)
     inner = _with_ends(call, box, values)
     return [None if t is None else evaluate_box(t, inner) for t in templates]
