@@ -248,3 +248,20 @@ def test_masks_of_some_axes(which: str) -> None:
             assert_same(traced(x), assigned(x))
             is_opaque = which in ("another part", "as many as there are")
             assert ("assign is not understood" in traced.explain(x)) == is_opaque
+
+
+@pytest.mark.parametrize("turn", [np.transpose, np.flip, lambda a: a.T[::-1]])
+def test_what_is_computed_in_a_part_that_lies_otherwise_is_checked_there(turn: Callable[[Any], Any]) -> None:
+    """Whether it may be computed in place, a checked run tries in memory that lies as the part does."""
+
+    def function(a: Any) -> Any:
+        doubled = a * 2
+        seen = turn(doubled)
+        np.multiply(seen[1:], 3, out=seen[1:])
+        return seen, doubled.sum()
+
+    x = image(5, 7, dtype=np.float64)
+    p = jit(function).pipeline(x)
+    for backend in ("python", "interpreter"):
+        assert_same(tuple(map(np.asarray, p.run(x, backend=backend).outputs)), tuple(map(np.asarray, p(x))))
+    assert_same(tuple(map(np.asarray, p.run(x, checked=True).outputs)), tuple(map(np.asarray, p(x))))

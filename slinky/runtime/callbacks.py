@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import ArgumentError, CallbackError, cited
+from slinky.ir.regions import factors_of, is_translation
 from slinky.ir.sharing import in_place_pairs
-from slinky.ir.statements import Call, LoweredFunc
-from slinky.runtime.buffers import Array, Buffer, buffer_at, read_only
+from slinky.ir.statements import Call, LoweredFunc, Port
+from slinky.runtime.buffers import Array, Buffer, buffer_at, read_only, seen
 from slinky.runtime.calling import call_callback, is_accepted
 from slinky.runtime.operations import function_of, takes_out
 
@@ -80,14 +81,19 @@ def check_in_place(
     for read, written in in_place_pairs(call):
         o = call.writes.index(written)
         expected = array_of(outputs[o])
-        source = array_of(inputs[call.reads.index(read)])
+        first = call.reads.index(read)
+        source, port = array_of(inputs[first]), call.func.inputs[first]
         if source.dtype != expected.dtype:
             continue
-        shared = source.copy()
+        shared = np.empty(_shape_of_region(port, source.shape), source.dtype)
+        _seen(port, shared, source.shape)[...] = source
         reading = shared if operation.writable_inputs else read_only(shared)
-        given = [_with(x, reading) if buffer == read else x for x, buffer in zip(inputs, call.reads, strict=True)]
+        given = [
+            _with(x, _seen(port, reading, array_of(x).shape)) if buffer == read else x
+            for x, buffer, port in zip(inputs, call.reads, call.func.inputs, strict=True)
+        ]
         results = [_with(x, np.empty_like(array_of(x))) for x in outputs]
-        results[o] = _with(outputs[o], shared)
+        results[o] = _with(outputs[o], _seen(call.func.outputs[o], shared, expected.shape))
         call_callback(function_of(operation), name, given, results, arguments)
         # All outputs: what is written over an input too early spoils those that are computed of it afterwards.
         if not all(are_equal(array_of(r), array_of(x)) for r, x in zip(results, outputs, strict=True)):
@@ -95,6 +101,21 @@ def check_in_place(
                 f"the callback of {name} is declared to work in place, but gives something else where {written} is "
                 f"the memory of {read}; it reads {read} after it has written there. Declare it with in_place=False"
             )
+
+
+def _seen(port: Port, region: Array, shape: tuple[int, ...]) -> Array:
+    """The array of a region as an operation sees it, in this shape, by the view of the port."""
+    if port.view is None or is_translation(port.view):
+        return region
+    return seen(region, factors_of(port.view), shape)
+
+
+def _shape_of_region(port: Port, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of a region of which an operation sees an array of this shape."""
+    if port.view is None or is_translation(port.view):
+        return shape
+    steps = [sum(abs(by) * (n - 1) for by, n in zip(own, shape, strict=True)) for own in factors_of(port.view)]
+    return tuple(step + 1 for step in steps)
 
 
 def are_equal(a: Array, b: Array) -> bool:
