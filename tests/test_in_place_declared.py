@@ -136,3 +136,28 @@ def test_ufuncs_give_the_same_bits_in_place(ufunc: np.ufunc) -> None:
                 assert own[0].tobytes() == result.tobytes()
                 tried += 1
     assert tried or ufunc is np.isnat  # which gives no times
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_products_of_complex_numbers_are_rounded_otherwise_in_place(dtype: Any) -> None:
+    def square(source: Array, target: Array) -> None:
+        np.multiply(source, source, out=target)
+
+    def late(source: Array, target: Array) -> None:
+        square(source, target)
+        target += source
+
+    random = np.random.default_rng(0)
+    (i,) = sl.variables("i")
+    for count in (1, 2, 3, 7, 100):
+        values = (random.random(count) + 1j * random.random(count)).astype(dtype)
+        for callback in (square, late):
+            a, out = sl.BufferExpr("a", dtype, 1), sl.BufferExpr("out", dtype, 1)
+            sl.Func(callback, [a[i]], [out[i]], in_place=True)
+            p = sl.build_pipeline([a], [out])
+            if callback is late:
+                with pytest.raises(sl.CallbackError, match="declared to work in place"):
+                    p.run(values, np.zeros(count, dtype), checked=True)
+                continue
+            for k in range(20):
+                p.run(values + dtype(k), np.zeros(count, dtype), checked=True)
