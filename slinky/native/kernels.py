@@ -48,12 +48,12 @@ from slinky.native.operators import (
     UnknownError,
     applied,
     cast_text,
+    chosen_text,
     clip_text,
     constant_text,
     element_text,
     is_product_of_single,
     power_text,
-    suffix_of,
     type_of,
 )
 from slinky.native.parts import live_steps
@@ -627,10 +627,8 @@ def _values(step: FormulaStep, given: Sequence[tuple[str, np.dtype[Any]]]) -> li
             return applied(ufunc, operands, dtypes)
         case Convert(dtype=dtype):
             return [cast_text(*given[0], dtype)]
-        case Choose():
-            of = step.dtype
-            chosen = f"slinky_either{suffix_of(of)}({{}}, {{}}, {{}})" if of.kind == "f" else "{} ? {} : {}"
-            return [chosen.format(*(text for text, _ in given))]
+        case Choose(dtype=dtype):
+            return [chosen_text([text for text, _ in given], dtype)]
         case Coordinate():
             return [""]
         case _:

@@ -117,6 +117,16 @@ def clip_text(texts: list[str], bounds: Sequence[Operand], dtype: np.dtype[Any])
     return f"slinky_clip{suffix_of(dtype)}({', '.join(texts)})"
 
 
+def chosen_text(texts: Sequence[str], dtype: np.dtype[Any]) -> str:
+    """A condition, and what is taken where it holds, and elsewhere: one of two by its bits, for of a choice between
+    constants compilers make two ways through the loop, and then no vectors (see `comparing`)."""
+    condition, one, other = texts
+    if dtype.kind == "f":
+        return f"slinky_either{suffix_of(dtype)}({condition}, {one}, {other})"
+    own = type_of(dtype)
+    return f"({own})(({one} & -({own})({condition} != 0)) | ({other} & ~-({own})({condition} != 0)))"
+
+
 def constant_text(value: Any) -> str:
     """A number of NumPy."""
     dtype = value.dtype
