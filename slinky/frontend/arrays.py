@@ -24,7 +24,7 @@ from slinky.frontend.assembling import Assembled, Part
 from slinky.frontend.indexed import IndexedArray
 from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, exactly, numbers, whole_view
 from slinky.frontend.sizes import expr_of, known
-from slinky.frontend.tracing import FREE, Abandoned, Trace, errors_now, ignored_since, may_change, values_of
+from slinky.frontend.tracing import FREE, Abandoned, Trace, errors_now, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, sees_the_same, transposed
 from slinky.ir.given import is_flag
 from slinky.unloaded import is_masked
@@ -474,10 +474,10 @@ def made(
     NumPy has them in C order if the operation gives them so, unless it is known to have them in another one.
     """
     trace.require_usual_warnings()
-    errors = errors_now()
-    if errors != trace.errors:
+    own = {kind: how for kind, how in errors_now().items() if how != trace.errors[kind]}
+    if own:
         trace.require_no_calls()
-        operation = operation.under(tuple(sorted(errors.items())), ignored_since(errors, trace.errors))
+        operation = operation.under(tuple(sorted(own.items())))
     key = None if trace.is_free else _computation(operation, operands, results)
     key = None if key is None else (key, in_c_order)
     known = trace.made.get(key) if key is not None else None

@@ -145,9 +145,9 @@ class Operation:
         """Make funcs that produce the buffers of the results."""
         raise NotImplementedError
 
-    def under(self, errors: tuple[tuple[str, Any], ...], ignored: tuple[str, ...]) -> Operation:
-        """The same, with other settings of what is done about floating-point errors (`np.errstate`): these, of which
-        nothing but that some are `ignored` differs from what they were; no errors, where anything else does."""
+    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
+        """The same, with other settings of what is done about floating-point errors (`np.errstate`), as far as they are
+        not what they are around the function."""
         return self
 
     def lengths(self) -> Iterator[Length]:

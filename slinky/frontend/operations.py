@@ -23,6 +23,7 @@ from slinky.frontend.nodes import Array, Node, Operation, exactly, numbers
 from slinky.frontend.reals import Told, now
 from slinky.frontend.sizes import Length, are_same, value_of
 from slinky.frontend.streaming import TOTAL, streamed
+from slinky.ir.formulas import ERRORS
 from slinky.ir.reducing import Reducing, only_reads, reduced, write_result
 from slinky.runtime.careful import careful
 from slinky.symbolic.expressions import Expr, as_expr
@@ -147,9 +148,11 @@ class Pointwise(Operation):
             self.unpacked,
         )
 
-    def under(self, errors: tuple[tuple[str, Any], ...], ignored: tuple[str, ...]) -> Operation:
+    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
         """The same, with other settings of what is done about floating-point errors."""
-        return attrs.evolve(self, ignored=ignored) if ignored else attrs.evolve(self, function=self._under(errors))
+        if all(how == "ignore" for _, how in errors):
+            return attrs.evolve(self, ignored=tuple(kind for kind in ERRORS if kind in dict(errors)))
+        return attrs.evolve(self, function=self._under(errors))
 
     def _under(self, errors: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
         return UnderErrors(careful(self.function) if self.into else self.function, errors)
@@ -287,7 +290,7 @@ class Along(Operation):
     def _kept(self, rank: int) -> list[int]:
         return [axis for axis in range(rank + len(self.removed)) if axis not in self.removed]
 
-    def under(self, errors: tuple[tuple[str, Any], ...], ignored: tuple[str, ...]) -> Operation:
+    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
         """The same, with other settings of what is done about floating-point errors."""
         return attrs.evolve(self, function=UnderErrors(self.function, errors))
 
@@ -381,7 +384,7 @@ class Contraction(Operation):
     def _called(self, *operands: Array) -> Any:
         return self.function(*self.arguments, *operands)
 
-    def under(self, errors: tuple[tuple[str, Any], ...], ignored: tuple[str, ...]) -> Operation:
+    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
         """The same, with other settings of what is done about floating-point errors."""
         return attrs.evolve(self, function=UnderErrors(self.function, errors))
 
@@ -498,7 +501,7 @@ class Opaque(Operation):
         dims = [lowering.dims(len(result.shape), k) for k, result in enumerate(node.results)]
         lowering.func_of_all(node, callback, [read.access for read in reads], dims)
 
-    def under(self, errors: tuple[tuple[str, Any], ...], ignored: tuple[str, ...]) -> Operation:
+    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
         """The same, with other settings of what is done about floating-point errors."""
         return attrs.evolve(self, call=UnderErrors(self.call, errors))
 

@@ -419,10 +419,17 @@ class Reads:
         elif isinstance(value, (BuiltinFunctionType, np.ufunc, type)) or _is_dispatched(value):
             self._note(read, value, name)
             self._registers(value)
+            if value is np.errstate:
+                self._sets_errors()
             if not _is_trusted(sys.modules.get(str(getattr(value, "__module__", None) or "builtins"))):
                 self._refuse(f"{name} is of a module that is not known")
         elif not self._capture(read, value, name):
             self._content(read, value, name)
+
+    def _sets_errors(self) -> None:
+        """Note what is done about floating-point errors around the function, which says otherwise in some places: what
+        it says is seen by comparing, so that what it says again is not."""
+        self._equal.append((np.geterr, content(np.geterr())))
 
     def _registers(self, value: Any) -> None:
         """Note that others may be told to be objects of a class from now on."""
@@ -473,6 +480,8 @@ class Reads:
         told = sorted(attributes & _STATES) if module.__name__ == "numpy" else []
         if told:
             self._refuse(f"numpy.{told[0]} tells what was set")
+        if module.__name__ == "numpy" and "errstate" in attributes:
+            self._sets_errors()
         if module is copy and "copy" in attributes:
             self._refuse("it copies what it is given as it is")
         if _is_trusted(module):

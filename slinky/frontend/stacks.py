@@ -60,7 +60,7 @@ class Stack(Operation):
         callback = Calling(self.name, self.function, dict(self.keywords), tuple(read.adapter for read in reads))
         lowering.func(node, callback, [read.access for read in reads], dims, inner=inner)
 
-    def under(self, errors: tuple[tuple[str, Any], ...], ignored: tuple[str, ...]) -> Operation:
+    def under(self, errors: tuple[tuple[str, Any], ...]) -> Operation:
         """The same, with other settings of what is done about floating-point errors."""
         return attrs.evolve(self, function=UnderErrors(self.function, errors))
 

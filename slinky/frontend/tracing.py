@@ -284,13 +284,6 @@ def errors_now() -> dict[str, Any]:
     return {**np.geterr(), "call": np.geterrcall()}
 
 
-def ignored_since(errors: dict[str, Any], before: dict[str, Any]) -> tuple[str, ...]:
-    """The floating-point errors that are ignored, and were not before; none if anything else is another, too."""
-    changed = [kind for kind in errors if errors[kind] != before[kind]]
-    is_less = all(errors[kind] == "ignore" for kind in changed)
-    return tuple([kind for kind in ERRORS if kind in changed]) if is_less else ()
-
-
 def may_change(array: Array) -> bool:
     """Whether somebody may write to an array, or to what it is a view of."""
     base: Any = array
