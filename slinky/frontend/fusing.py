@@ -47,18 +47,23 @@ before. Measured with chains of stencils whose rows stay in the second cache."""
 def inlined(nodes: Sequence[Node], outputs: Collection[Result], by_pieces: Container[str] = ANY_PIECES) -> set[Node]:
     """The nodes that are computed by the func of their readers, of those that run by pieces: all but others are as
     exact as one of `by_pieces`."""
+    return _inlined(nodes, outputs, lambda node: is_arithmetic(node) and node.operation.exactness in by_pieces)
+
+
+def _inlined(nodes: Sequence[Node], outputs: Collection[Result], may_join: Callable[[Node], bool]) -> set[Node]:
+    """The same, of the nodes that may be part of a func of several."""
     readers = _readers(nodes)
     heads: dict[Node, Node] = {}
     steps: dict[Node, int] = {}
     for node in reversed(nodes):
         heads[node], steps[node] = node, 1
         read = readers.get(node, [])
-        if not read or node.results[0] in outputs or not _may_join(node, by_pieces):
+        if not read or node.results[0] in outputs or not may_join(node):
             continue
         head = heads[read[0][0]]
         if (
             steps[head] < LONGEST
-            and _may_join(head, by_pieces)
+            and may_join(head)
             and ignored_by(head) == ignored_by(node)
             and all(heads[reader] is head and _is_aligned(view, reader) for reader, view in read)
         ):
@@ -71,13 +76,17 @@ def inlined_in_c(
     nodes: Sequence[Node], outputs: Collection[Result], by_pieces: Container[str] = ANY_PIECES
 ) -> set[Node]:
     """The same where the steps of a func are lines of a loop in C: these, and nodes that are cheaper repeated."""
-    inside = inlined(nodes, outputs, by_pieces)
+
+    def may_join(node: Node) -> bool:
+        return is_arithmetic_in_c(node) and node.operation.exactness in by_pieces
+
+    inside = _inlined(nodes, outputs, may_join)
     readers = _readers(nodes)
     for node in reversed(nodes):  # what is summed before what that is made of
         read = readers.get(node, [])
-        if node in inside or not read or node.results[0] in outputs or not _may_join(node, by_pieces):
+        if node in inside or not read or node.results[0] in outputs or not may_join(node):
             continue
-        if not all(_may_join(reader, by_pieces) and _is_shifted(view, reader) for reader, view in read):
+        if not all(may_join(reader) and _is_shifted(view, reader) for reader, view in read):
             continue
         heads = _heads(node, readers, {*inside, node})
         if any(ignored_by(head) != ignored_by(node) for head in heads):
@@ -97,11 +106,6 @@ def _readers(nodes: Sequence[Node]) -> dict[Node, list[tuple[Node, View]]]:
         for view in node.operands:
             found.setdefault(view.result.node, []).append((node, view))
     return found
-
-
-def _may_join(node: Node, by_pieces: Container[str]) -> bool:
-    """Whether a node may be part of a func of several."""
-    return is_arithmetic(node) and node.operation.exactness in by_pieces
 
 
 def _heads(node: Node, readers: dict[Node, list[tuple[Node, View]]], inside: Collection[Node]) -> list[Node]:
@@ -174,10 +178,40 @@ def _is_aligned(view: View, reader: Node) -> bool:
     return view.is_whole and all(map(are_same, view.shape, reader.results[0].shape))
 
 
-def is_arithmetic(node: Node) -> bool:
-    """Whether a node is arithmetic that is understood."""
+def is_arithmetic_in_c(node: Node) -> bool:
+    """The same where its steps are lines of a loop in C, which computes a ufunc with `where=` everywhere: of ones where
+    the mask does not hold, if these give no errors. NumPy does so sooner where the mask holds alone."""
     operation = node.operation
-    if not isinstance(operation, Pointwise) or operation.masked or operation.unpacked or len(node.results) != 1:
+    if not isinstance(operation, Pointwise) or not operation.masked:
+        return is_arithmetic(node)
+    if not isinstance(operation.function, np.ufunc) or not is_arithmetic(node, masked=True):
+        return False
+    has_number = any(isinstance(argument, Number) for argument in operation.arguments)
+    if any(isinstance(each, Extent) for each in operation.arguments) or (has_number and not _takes_numbers(node)):
+        return False
+    try:
+        with np.errstate(all="raise"):
+            operation.function(*(_one_for(argument, node) for argument in operation.arguments))
+    except (ArithmeticError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _one_for(argument: Any, node: Node) -> Any:
+    """What a ufunc with `where=` is given for an argument where the mask does not hold."""
+    if isinstance(argument, Operand):
+        return node.operands[argument.number].dtype.type(1)
+    if isinstance(argument, Number):
+        return 1.0 if argument.dtype is None else argument.dtype.type(1)
+    return argument
+
+
+def is_arithmetic(node: Node, *, masked: bool = False) -> bool:
+    """Whether a node is arithmetic that is understood; of those with `where=`, if they are `masked`."""
+    operation = node.operation
+    if not isinstance(operation, Pointwise) or operation.masked != masked:
+        return False
+    if operation.unpacked or len(node.results) != 1:
         return False
     if not node.operands or not node.results[0].shape or operation.keywords or any(v.is_woven for v in node.operands):
         return False
@@ -221,6 +255,8 @@ def term_of(node: Node, lowering: Lowering, places: Sequence[Expr], chosen: Coll
         numbers = [_number_everywhere(view) for view in node.operands] if _takes_numbers(node) else []
         if not numbers or all(number is not None for number in numbers):
             numbers = [None] * len(node.operands)
+        if operation.masked:
+            numbers[:-1] = [None] * (len(numbers) - 1)
         operands = [
             operand(view, places) if number is None else number
             for view, number in zip(node.operands, numbers, strict=True)
@@ -230,6 +266,11 @@ def term_of(node: Node, lowering: Lowering, places: Sequence[Expr], chosen: Coll
         function: Callable[..., Any] = operation.function
         if function is as_it_is:
             return given[0].astype(dtype)
+        if operation.masked:
+            assert isinstance(function, np.ufunc)
+            mask, old = operands[-2:]
+            chosen = applied(function, _chosen_by(mask, given, node, function))
+            return np.where(mask, chosen.astype(dtype), _of_dtype(old, dtype))
         if function is np.where:
             given = [given[0], *(_of_dtype(each, dtype) for each in given[1:])]
         found = applied(function, given) if isinstance(function, np.ufunc) else function(*given)  # sizes know no ufuncs
@@ -245,6 +286,25 @@ def term_of(node: Node, lowering: Lowering, places: Sequence[Expr], chosen: Coll
         return known[source, own]
 
     return term(node, tuple(places))
+
+
+def _chosen_by(mask: Any, given: Sequence[Any], node: Node, function: np.ufunc) -> list[Any]:
+    """What a ufunc is given, and ones where a mask does not hold; floats have the dtype that its loop has for them."""
+    assert isinstance(node.operation, Pointwise)
+    arguments = node.operation.arguments
+    ones = [_one_for(argument, node) for argument in arguments]
+    kinds = [type(one) if type(one) in (int, float, complex) else one.dtype for one in ones]
+    dtypes = function.resolve_dtypes((*kinds, *(None,) * function.nout))
+    found = []
+    for argument, value, one, dtype in zip(arguments, given, ones, dtypes, strict=False):
+        if isinstance(argument, Operand):
+            found.append(np.where(mask, value, one))
+        elif isinstance(argument, Number):
+            of = argument.dtype or dtype
+            found.append(np.where(mask, _of_dtype(value, of), of.type(1)))
+        else:
+            found.append(value)
+    return found
 
 
 def _of_dtype(value: Any, dtype: np.dtype[Any]) -> Any:

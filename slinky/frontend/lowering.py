@@ -24,7 +24,7 @@ import numpy as np
 from slinky.build import build_pipeline
 from slinky.errors import GraphError
 from slinky.frontend.assembling import Assembled
-from slinky.frontend.fusing import ignored_by, inlined, inlined_in_c, is_arithmetic, term_of
+from slinky.frontend.fusing import ignored_by, inlined, inlined_in_c, is_arithmetic, is_arithmetic_in_c, term_of
 from slinky.frontend.nodes import Array, Index, Node, Result, Shape, View
 from slinky.frontend.nodes import Source as Given
 from slinky.frontend.reals import Told
@@ -298,7 +298,8 @@ class Lowering:
         self._lowered.add(node)
         before = [own for own in dict.fromkeys(view.result.node for view in node.operands) if own in inside]
         is_exact = node.operation.exactness in self._by_pieces
-        if before or (is_exact and is_arithmetic(node)):
+        is_understood = is_arithmetic_in_c if self.in_loops else is_arithmetic
+        if before or (is_exact and is_understood(node)):
             try:
                 self.arithmetic(node, inside)
                 return
