@@ -420,3 +420,19 @@ def test_blocks_are_as_large_as_what_a_formula_has_at_hand_allows() -> None:
             covered[box] += 1
             assert covered[box].size <= most
         assert (covered == 1).all()
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "python", "native", "native-exact"])
+def test_numbers_of_the_run_as_truths(backend: str) -> None:
+    """They are what is not 0, whatever else: NumPy converts them so."""
+    a, out = plane("a", np.int16), plane("out", np.int64)
+    amount = sl.scalar("amount", float)
+    both = np.logical_and(a[y, x] + 1, amount) + np.logical_or(amount, a[y, x] - 1) * 2
+    sl.arithmetic(both + np.where(amount, a[y, x], a[y, x] * 2) * 4, out[y, x], "truths")
+    p = sl.build_pipeline([a], [out])
+    values = np.arange(-3, 3, dtype=np.int16).reshape(2, 3)
+    for number in (0.5, 0.0, -0.0, 1.0, 2.5, np.nan):
+        found = np.empty((2, 3), np.int64)
+        p.run(values, found, amount=number, backend=backend)
+        expected = np.logical_and(values + 1, number) + np.logical_or(number, values - 1) * 2
+        np.testing.assert_array_equal(found, expected + np.where(number, values, values * 2) * 4)

@@ -59,11 +59,15 @@ def by_numbers(a: Any, b: Any, by: float = 0.0, limit: Any = LIMIT) -> Any:
     return part, np.add(a > 0, by, out=np.zeros(a.shape), where=b < limit), np.add(a, limit, out=a * 1.0, where=a > b)
 
 
+def truths(a: Any, b: Any, by: float = 0.5) -> Any:
+    return np.logical_and(a, by, out=a > 2, where=b > 0), np.logical_or(by, b) & (a > 0)
+
+
 def power(a: Any, b: Any) -> Any:
     return np.power(a, 2.0, out=b * 1, where=a > b)
 
 
-FUNCTIONS = [ratio, root, logarithm, reciprocals, twice, narrower, by_zero, beyond_one, by_numbers, power]
+FUNCTIONS = [ratio, root, logarithm, reciprocals, twice, narrower, by_zero, beyond_one, by_numbers, truths, power]
 
 
 def values(seed: int, dtype: Any, shape: tuple[int, ...] = (17, 13)) -> Array:

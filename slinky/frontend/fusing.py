@@ -26,7 +26,7 @@ from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it
 from slinky.frontend.sizes import are_same, expr_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.views import through
-from slinky.graph.terms import Known, applied
+from slinky.graph.terms import Known, applied, number_as
 from slinky.ir.operations import FloatScalar
 from slinky.symbolic.expressions import Expr
 
@@ -310,7 +310,7 @@ def _chosen_by(mask: Any, given: Sequence[Any], node: Node, function: np.ufunc) 
 def _of_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
     """A number of a dtype, to which NumPy's `where` converts it: what it chooses by itself may depend on the value."""
     if isinstance(value, FloatScalar):
-        return Known(value, dtype)
+        return number_as(value, dtype)
     return dtype.type(value) if isinstance(value, (np.generic, int, complex)) else value
 
 

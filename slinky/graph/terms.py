@@ -26,7 +26,7 @@ from slinky.symbolic.expressions import Expr, Scalar, Variable
 _COMPARISONS = frozenset({np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal})
 _POWERS = {1: np.positive, 2: np.square, -1: np.reciprocal, 0.5: np.sqrt}
 """What NumPy's operator computes in place of a power."""
-_INTEGER = np.dtype(np.int64)
+_INTEGER, _FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, object], Any]:
@@ -386,16 +386,24 @@ def _holds(dtype: np.dtype[Any], value: int) -> bool:
 def _with_dtype(given: Any, dtype: np.dtype[Any] | None) -> Any:
     """An operand that has a dtype: its own, or if it has none, this one."""
     if isinstance(given, (Expr, FloatScalar)):
-        return Known(given, _INTEGER if dtype is None else dtype)
+        return number_as(given, dtype)
     if isinstance(given, (int, float, complex)):
         return _converted(given, np.asarray(given).dtype if dtype is None else dtype)
     return given
 
 
+def number_as(given: Expr | FloatScalar, dtype: np.dtype[Any] | None) -> Term:
+    """A number that is known when the pipeline runs, as one of a dtype: as a truth it is what is not 0."""
+    own = _FLOAT if isinstance(given, FloatScalar) else _INTEGER
+    if dtype is not None and dtype.kind == "b":
+        return Converted(Known(given, own), dtype)
+    return Known(given, own if dtype is None else dtype)
+
+
 def _converted(given: Any, dtype: np.dtype[Any]) -> Any:
     """An operand with this dtype. Raises `GraphError` for a number that it does not hold."""
     if isinstance(given, (Expr, FloatScalar)):
-        return Known(given, dtype)
+        return number_as(given, dtype)
     if not isinstance(given, (int, float, complex)):
         return Converted(given, dtype)
     if dtype.kind in "iu" and not _holds(dtype, int(given)):  # type: ignore[arg-type]
