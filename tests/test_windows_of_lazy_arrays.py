@@ -28,9 +28,9 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def counted(name: str) -> Any:
         real = getattr(tracing, name)
 
-        def count(*given: Any) -> Any:
+        def count(*given: Any, **options: Any) -> Any:
             done.append(name)
-            return real(*given)
+            return real(*given, **options)
 
         return count
 
