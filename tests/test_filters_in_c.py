@@ -39,6 +39,8 @@ KNOWN = [
     "morphological_gradient",
     "prewitt",
     "sobel",
+    "uniform_filter",
+    "uniform_filter1d",
     "white_tophat",
 ]
 REAL = [bool, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64]
@@ -144,6 +146,24 @@ def test_extrema_of_zeros_and_of_what_is_no_number(name: str) -> None:
     assert callbacks(for_c(filtered(name, size=99)), image((120, 120), np.uint8)) == 2
 
 
+def test_means_of_integers() -> None:
+    """Of all but those of 64 bits, to floats, and of small ones to such; of floats they are SciPy's, line by line."""
+    for dtype, output, count in (
+        (np.uint8, np.uint8, 0),
+        (np.int16, np.int8, 0),
+        (np.uint32, np.float64, 0),
+        (np.int32, np.float32, 1),  # the second axis is one of floats
+        (np.int32, np.int32, 2),
+        (np.float32, np.float32, 2),
+        (np.int64, np.float64, 2),
+    ):
+        array = image((40, 50), dtype)
+        f = filtered("uniform_filter", size=(5, 1) if output is np.float64 and dtype is np.uint32 else 4, output=output)
+        traced = for_c(f)
+        assert callbacks(traced, array) == count, (dtype, output)
+        assert same(quietly(traced, array), quietly(f, array, scipy.ndimage))
+
+
 def test_binary_images() -> None:
     """Of any numbers, and with structures that are not turned into themselves; an empty one is SciPy's."""
     structure = np.array([[1, 1, 0], [0, 1, 0]])
@@ -166,6 +186,19 @@ def test_nothing_is_said_in_c() -> None:
     traced = sl.jit(native=True, workers=1, smallest=0, machine=PIECES)(filtered("sobel"))
     with np.errstate(all="raise"):
         np.testing.assert_array_equal(traced(array), scipy.ndimage.sobel(array), strict=True)
+
+
+def test_means_are_tried_against_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A SciPy that adds and subtracts means, and not sums, is noticed."""
+    assert lines.averages_the_same.__wrapped__(np.dtype(np.float64))
+
+    def by_differences(array: Any, size: int, axis: int, output: Any, mode: str) -> Any:
+        found = np.array(real(array, size, axis, np.float64, mode))
+        return np.cumsum(np.diff(found, axis=1, prepend=0), axis=1).astype(output)
+
+    real = scipy.ndimage.uniform_filter1d
+    monkeypatch.setattr(scipy.ndimage, "uniform_filter1d", by_differences)
+    assert not lines.averages_the_same.__wrapped__(np.dtype(np.float64))
 
 
 @pytest.mark.parametrize("what", ["gives_the_same", "cuts_off_the_same", "gives_the_same_in_windows"])

@@ -18,6 +18,7 @@ from slinky.frontend.ndimage.lines import (
     correlated,
     gives_the_same,
     is_thin,
+    may_be_averaged,
     may_be_summed,
     may_be_summed_in_window,
     summed,
@@ -527,8 +528,10 @@ def _mean_1d(
     axis = axis % rank
     name = axis_name("uniform", axis, rank)
     halo = on_axis(window(int(size), int(origin)), axis, rank)
-    near = step("uniform_filter1d", output, size=int(size), axis=axis, origin=int(origin))
+    near: Any = step("uniform_filter1d", output, size=int(size), axis=axis, origin=int(origin))
     is_exact = image.dtype.kind in "bui" and image.dtype.itemsize <= EXACT_INTEGERS and _is_whole_number(cval)
+    if is_exact:
+        near = _MeanOfIntegers(near, int(size), axis)
     if is_exact or reassociate:
         return applied(image, near, name, output, halo=halo, modes=[mode] * rank, cval=cval)
     rules = tuple(mode if any(pair) else None for pair in halo)
@@ -540,6 +543,26 @@ def _mean_1d(
         "uniform_filter1d", output, axis, rank, "uniform", size=int(size), mode=mode, cval=cval, origin=int(origin)
     )
     return run(attrs.evolve(lines, near_form=alternative), (image,), output)
+
+
+@attrs.frozen
+class _MeanOfIntegers:
+    """The mean of a window along an axis, by SciPy, of integers: their sums are exact in any order."""
+
+    step: Step
+    size: int
+    axis: int
+
+    def __call__(self, piece: Array) -> Any:
+        return self.step(piece)
+
+    def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
+        """The same as arithmetic, as `_Correlation.term` has it."""
+        if not may_be_averaged(self.size, dtype, self.step.dtype):
+            return None
+        places = [tuple([k if axis == self.axis else 0 for axis in range(rank)]) for k in range(self.size)]
+        total = functools.reduce(np.add, (at(place).astype(np.float64) for place in places))
+        return (total / np.float64(self.size)).astype(self.step.dtype)
 
 
 def _is_whole_number(value: Any) -> bool:

@@ -161,6 +161,15 @@ def may_be_summed(weights: Weights, given: np.dtype[Any], dtype: np.dtype[Any]) 
     return sum(map(abs, weights.each)) < _MOST_WEIGHT and gives_the_same() and cuts_off_the_same(dtype)
 
 
+def may_be_averaged(size: int, given: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether a mean of integers as a term is what SciPy gives as another dtype."""
+    if not 0 < size <= MOST_TERMS or given.kind not in "iu" or given.itemsize > 4:
+        return False
+    if dtype not in (np.float32, np.float64) and (dtype.kind not in "iu" or max(dtype.itemsize, given.itemsize) > 2):
+        return False
+    return averages_the_same(dtype)
+
+
 _MOST_WEIGHT = 1 << 14
 """What integers of 16 bits are multiplied with at most, so that sums are integers of 32 bits."""
 
@@ -224,5 +233,23 @@ def cuts_off_the_same(dtype: np.dtype[Any]) -> bool:
         with np.errstate(all="ignore"):
             sums = _summed(piece.astype(np.float64), weights, 24 - before - after).astype(dtype)
         if sums.tobytes() != whole[before : 24 - after].tobytes():
+            return False
+    return True
+
+
+@functools.cache
+def averages_the_same(dtype: np.dtype[Any]) -> bool:
+    """Whether SciPy's means of integers are their exact sums, divided, on this machine, and as a dtype what NumPy
+    makes of them, of those that are negative, or too large, too."""
+    from slinky.frontend.ndimage.steps import scipy_ndimage
+
+    piece = np.random.default_rng(0).integers(-(1 << 15), 1 << 15, (3, 500)).astype(np.int16)
+    for size in (2, 3, 7):
+        whole = scipy_ndimage().uniform_filter1d(piece, size, 1, dtype, "nearest")
+        before, made = size // 2, piece.shape[1] - size + 1
+        total = functools.reduce(np.add, (piece[:, k : k + made].astype(np.float64) for k in range(size)))
+        with np.errstate(all="ignore"):
+            means = (total / size).astype(dtype)
+        if means.tobytes() != np.ascontiguousarray(whole[:, before : before + made]).tobytes():
             return False
     return True
