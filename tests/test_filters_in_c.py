@@ -146,6 +146,23 @@ def test_extrema_of_zeros_and_of_what_is_no_number(name: str) -> None:
     assert callbacks(for_c(filtered(name, size=99)), image((120, 120), np.uint8)) == 2
 
 
+def test_what_others_call_a_term() -> None:
+    """A function of somebody's that has something of this name is called, as any is."""
+
+    class Diffusion:
+        def term(self, time: float) -> float:
+            return 2.0**-time
+
+        def __call__(self, padded: Array) -> Array:
+            return np.asarray(padded[2:] * self.term(1) + padded[:-2])
+
+    spread = sl.stencil(halo=((1, 1), (0, 0)), boundary="reflect")(Diffusion())
+    array = image((40, 50), np.float64)
+    traced = for_c(lambda a: spread(a) + 1)
+    assert callbacks(traced, array) == 1
+    assert same(traced(array), spread(array) + 1)
+
+
 def test_means_of_integers() -> None:
     """Of all but those of 64 bits, to floats, and of small ones to such; of floats they are SciPy's, line by line."""
     for dtype, output, count in (

@@ -7,7 +7,7 @@ rule the result of a kernel begins where the first whole window is; it is copied
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -28,17 +28,6 @@ from slinky.ir.formulas import ERRORS
 if TYPE_CHECKING:
     from slinky.frontend.kernels import KernelCall
     from slinky.frontend.lowering import Lowering
-    from slinky.frontend.windows import AxisWindow
-    from slinky.symbolic.expressions import Variable
-
-
-@runtime_checkable
-class Understood(Protocol):
-    """A function of a kernel that says what it computes."""
-
-    def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
-        """What is computed for an element as a term of those in its window, of a dtype, `at` a place that is counted
-        from its beginning along each of so many axes; None where that is not to be."""
 
 
 @attrs.frozen(eq=False)
@@ -64,8 +53,8 @@ class Filter(Operation):
         is_variable = node.name != self.name
         if not any(first):
             dims = lowering.dims(len(windows))
-            term = self._term(sources, windows, dims) if lowering.in_loops else None
-            if term is not None:
+            term = self.call.kernel.term(sources, dims) if lowering.in_loops else None
+            if term is not None:  # SciPy says nothing of floating-point errors
                 arithmetic(term, target[tuple(dims)], lowering.name(node.name), ignored=ERRORS)
                 return
             func = self.call.func(target, sources)
@@ -78,21 +67,6 @@ class Filter(Operation):
         places = [dim + begin for dim, begin in zip(dims, first, strict=True)]
         none = (None,) * len(dims)
         lowering.copy(node, [Source(raw[tuple(places)], none, none)], dims, None)
-
-    def _term(self, sources: Sequence[BufferExpr], windows: Sequence[AxisWindow], dims: Sequence[Variable]) -> Any:
-        """What the kernel computes as arithmetic, of which nothing is said of floating-point errors; None where that is
-        not known."""
-        kernel = self.call.kernel
-        function: object = kernel.function
-        if not isinstance(function, Understood) or len(sources) != 1:
-            return None
-        (source,) = sources
-        seen = kernel.extended(source, windows)
-
-        def at(place: tuple[int, ...]) -> Any:
-            return seen[tuple(dim - w.before + k for dim, w, k in zip(dims, windows, place, strict=True))]
-
-        return function.term(at, len(windows), source.dtype)
 
     def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
         """The kernel, and what it is given."""

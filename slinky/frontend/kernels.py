@@ -44,6 +44,17 @@ DtypeRule: TypeAlias = "npt.DTypeLike | Callable[..., Any]"
 _NUMPY_NAMES = {rule: name for name, rule in NUMPY_RULES.items()}
 
 
+class Understood:
+    """A function of slinky's for a kernel, of one array, that says what it computes."""
+
+    __slots__ = ()
+
+    def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
+        """What is computed for an element as a term of those in its window, of a dtype, `at` a place that is counted
+        from its beginning along each of so many axes; None where that is not to be."""
+        raise NotImplementedError
+
+
 @attrs.frozen(slots=False)
 class Kernel(Remembering):
     """A function of arrays with its halo: what each element of the result reads of the arrays, around its own place.
@@ -275,6 +286,19 @@ class Kernel(Remembering):
         """A buffer that goes on beyond its edges by the boundary rule, where windows reach beyond them."""
         rules = tuple(window.boundary if window.is_extended else None for window in windows)
         return source.extended(rules, value=self.value) if any(rule is not None for rule in rules) else source
+
+    def term(self, sources: Sequence[BufferExpr], dims: Sequence[Variable]) -> Any:
+        """What the kernel computes at some coordinates as arithmetic; None where its function does not say that."""
+        function: object = self.function
+        if not isinstance(function, Understood) or len(sources) != 1:
+            return None
+        windows = self.windows(len(dims))
+        seen = self.extended(sources[0], windows)
+
+        def at(place: tuple[int, ...]) -> Any:
+            return seen[tuple(dim - w.before + k for dim, w, k in zip(dims, windows, place, strict=True))]
+
+        return function.term(at, len(dims), seen.dtype)
 
     def func(self, /, *operands: Any, **arguments: Any) -> Func:
         """Make the func that writes the last of the buffers: `blur.func(image, out, amount=2)`.

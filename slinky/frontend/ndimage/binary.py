@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from slinky.frontend.fixed import fixed
-from slinky.frontend.kernels import Kernel, Pair, rank_of
+from slinky.frontend.kernels import Kernel, Pair, Understood, rank_of
 from slinky.frontend.ndimage.linear import flipped_origin
 from slinky.frontend.ndimage.lines import MOST_TERMS, is_known_in_c
 from slinky.frontend.ndimage.steps import (
@@ -162,7 +162,7 @@ def _halo(structure: Array, origins: list[int], name: str) -> tuple[Pair, ...]:
 
 
 @attrs.frozen
-class _Binary:
+class _Binary(Understood):
     """An erosion or dilation of a piece, as a dtype: SciPy gives bools unless it is given an array."""
 
     name: str

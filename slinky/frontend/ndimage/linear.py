@@ -12,7 +12,7 @@ import numpy as np
 
 from slinky.errors import GraphError, SlinkyError
 from slinky.frontend.fixed import Fixed, fixed
-from slinky.frontend.kernels import Kernel, rank_of
+from slinky.frontend.kernels import Kernel, Understood, rank_of
 from slinky.frontend.ndimage.lines import (
     Weights,
     correlated,
@@ -61,7 +61,7 @@ EXACT_INTEGERS = 4
 
 
 @attrs.frozen
-class _Correlation:
+class _Correlation(Understood):
     """A correlation along an axis, by SciPy unless a strip is thin."""
 
     weights: Fixed
@@ -143,7 +143,7 @@ def convolve1d(
 
 
 @attrs.frozen
-class _InWindow:
+class _InWindow(Understood):
     """A correlation along several axes at once, by SciPy."""
 
     step: Step
@@ -546,7 +546,7 @@ def _mean_1d(
 
 
 @attrs.frozen
-class _MeanOfIntegers:
+class _MeanOfIntegers(Understood):
     """The mean of a window along an axis, by SciPy, of integers: their sums are exact in any order."""
 
     step: Step

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from slinky.frontend.fixed import Fixed, fixed
-from slinky.frontend.kernels import rank_of
+from slinky.frontend.kernels import Understood, rank_of
 from slinky.frontend.ndimage.linear import flipped_origin
 from slinky.frontend.ndimage.lines import MOST_TERMS
 from slinky.frontend.ndimage.steps import (
@@ -40,7 +40,7 @@ from slinky.graph.boundaries import RULES
 
 
 @attrs.frozen
-class _Extreme1d:
+class _Extreme1d(Understood):
     """An extremum along lines. Of a window with a NaN it is NaN: SciPy's depends on where the line began."""
 
     name: str
