@@ -82,9 +82,9 @@ class _Correlation(Understood):
             return None
 
         def element(k: int) -> Any:
-            return at(tuple(k if axis == self.axis else 0 for axis in range(rank))).astype(np.float64)
+            return at(tuple(k if axis == self.axis else 0 for axis in range(rank)))
 
-        return summed(element, self.own).astype(self.dtype)
+        return summed(element, self.own, dtype).astype(self.dtype)
 
 
 def _correlation(weights: Array, axis: int, origin: int, output: Output) -> Any:

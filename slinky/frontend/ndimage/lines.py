@@ -104,19 +104,23 @@ def _summed(block: Array, weights: Weights, made: int) -> Array:
     return total
 
 
-def summed(at: Callable[[int], Any], weights: Weights) -> Any:
-    """The same sum as a term, of float64: `at(k)` is what the weight of this number is for."""
+def summed(at: Callable[[int], Any], weights: Weights, dtype: np.dtype[Any]) -> Any:
+    """The same sum as a term, of float64: `at(k)` is what the weight of this number is for, an element of a dtype.
+
+    Of two small integers with the same weight, the sum is one, so that C converts half as many.
+    """
     each, middle = [np.float64(weight) for weight in weights.each], weights.before
     first = middle if weights.sides else len(each) - 1
-    total = at(first) * each[first]
+    of = np.int32 if dtype.kind in "iu" and dtype.itemsize <= 2 else np.float64
+    total = at(first).astype(np.float64) * each[first]
     for k in range(first):
         if not weights.sides:
             term = at(k)
         elif weights.sides > 0:
-            term = at(k) + at(2 * middle - k)
+            term = at(k).astype(of) + at(2 * middle - k).astype(of)
         else:
-            term = at(k) - at(2 * middle - k)
-        total = total + term * each[k]
+            term = at(k).astype(of) - at(2 * middle - k).astype(of)
+        total = total + term.astype(np.float64) * each[k]
     return total
 
 
