@@ -76,23 +76,23 @@ def test_they_are_scipys(name: str, dtype: Any) -> None:
             with pytest.raises(TypeError):  # NumPy subtracts no truths
                 quietly(f, image((2, 3), bool), scipy.ndimage)
             continue
-        for shape in SHAPES:
+        for shape in SHAPES[:2]:
             array = image(shape, dtype)
             assert same(quietly(traced, array), quietly(f, array, scipy.ndimage)), (case, mode, shape)
 
 
 @needs_compiler
-@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64], ids=lambda dtype: np.dtype(dtype).name)
 @pytest.mark.parametrize("name", KNOWN)
-def test_in_c_they_are_scipys(name: str, dtype: Any) -> None:
+def test_in_c_they_are_scipys(name: str) -> None:
     """Compiled, and in strips whose rows are cut at their ends."""
-    for number, case in enumerate(CASES[name]):
-        mode = MODES[(len(name) + number) % len(MODES)]
-        f = filtered(name, **case, **({"mode": mode, "cval": 2} if takes_modes(name) else {}))
-        traced = sl.jit(native=True, workers=1, smallest=0, machine=PIECES)(f)
-        for shape in ((60, 70), (1, 200), (90, 3)):
-            array = image(shape, dtype)
-            assert same(quietly(traced, array), quietly(f, array, scipy.ndimage)), (case, mode, shape)
+    number = KNOWN.index(name)
+    case, dtype = CASES[name][0], [np.uint8, np.float32, np.int16, np.float64][number % 4]
+    modes = {"mode": MODES[number % len(MODES)], "cval": 2} if takes_modes(name) else {}
+    f = filtered(name, **case, **modes)
+    traced = sl.jit(native=True, workers=1, smallest=0, machine=PIECES)(f)
+    for shape in ((60, 70), (1, 200), (90, 3)):
+        array = image(shape, dtype)
+        assert same(quietly(traced, array), quietly(f, array, scipy.ndimage)), (case, modes, shape)
 
 
 def blurred(array: Any, library: Any = sl.ndimage) -> Any:
