@@ -43,12 +43,10 @@ def replace_json(path: Path, data: object) -> None:
 def replace(path: Path, data: bytes, mode: int) -> None:
     """Write a file, which is replaced as a whole or not at all; where there is no room, nothing is left of it."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix="making-")
-    try:
+    with contextlib.ExitStack() as unless_replaced:
+        unless_replaced.callback(Path(name).unlink, missing_ok=True)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         os.chmod(name, mode)
         os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+        unless_replaced.pop_all()

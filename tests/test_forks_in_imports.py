@@ -65,12 +65,14 @@ def fork(work: Callable[[], None]) -> None:
     assert child.exitcode == 0
 
 
-def test_another_thread_imports() -> None:
+def fork_during_an_import(then: Callable[[], None], use: Callable[[], None]) -> None:
+    """Fork while another thread imports, which does something at the end of it; both sides use what is imported."""
     has_begun = threading.Event()
 
     def act() -> None:
         has_begun.set()
         time.sleep(0.2)
+        then()
 
     with Slow(act):
         other = threading.Thread(target=use)
@@ -80,24 +82,19 @@ def test_another_thread_imports() -> None:
         other.join()
 
 
-def test_another_thread_imports_in_vain() -> None:
-    has_begun = threading.Event()
+def test_another_thread_imports() -> None:
+    fork_during_an_import(lambda: None, use)
 
-    def act() -> None:
-        has_begun.set()
-        time.sleep(0.2)
+
+def test_another_thread_imports_in_vain() -> None:
+    def fail() -> None:
         raise ValueError("in vain")
 
     def use_in_vain() -> None:
         with pytest.raises(ValueError, match="in vain"):
             use()
 
-    with Slow(act):
-        other = threading.Thread(target=use_in_vain)
-        other.start()
-        assert has_begun.wait(SECONDS)
-        fork(use_in_vain)
-        other.join()
+    fork_during_an_import(fail, use_in_vain)
 
 
 def test_the_thread_itself_imports() -> None:

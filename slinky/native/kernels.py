@@ -67,8 +67,9 @@ MISALIGNED = -1
 SIMD_LENGTHS = (2, 4, 8, 16, 32)
 """Lengths of vectors: a loop of so many elements is asked to be one."""
 
-_EXCEPTIONS = {"divide": "FE_DIVBYZERO", "invalid": "FE_INVALID", "over": "FE_OVERFLOW", "under": "FE_UNDERFLOW"}
-OCCURRED = "fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)"
+_EXCEPTIONS = {"divide": "FE_DIVBYZERO", "over": "FE_OVERFLOW", "under": "FE_UNDERFLOW", "invalid": "FE_INVALID"}
+"""What C calls the floating-point errors of `np.errstate`."""
+OCCURRED = f"fetestexcept({' | '.join(_EXCEPTIONS.values())})"
 """What tells which exceptions of floating point arithmetic there were."""
 
 HEAD = """\

@@ -21,6 +21,7 @@ from slinky.frontend.ndimage.lines import (
     may_be_averaged,
     may_be_summed,
     may_be_summed_in_window,
+    place_along,
     summed,
     summed_in_window,
     weights_in_window,
@@ -82,7 +83,7 @@ class _Correlation(Understood):
             return None
 
         def element(k: int) -> Any:
-            return at(tuple(k if axis == self.axis else 0 for axis in range(rank)))
+            return at(place_along(self.axis, k, rank))
 
         return summed(element, self.own, dtype).astype(self.dtype)
 
@@ -560,7 +561,7 @@ class _MeanOfIntegers(Understood):
         """The same as arithmetic, as `_Correlation.term` has it."""
         if not may_be_averaged(self.size, dtype, self.step.dtype):
             return None
-        places = [tuple([k if axis == self.axis else 0 for axis in range(rank)]) for k in range(self.size)]
+        places = (place_along(self.axis, k, rank) for k in range(self.size))
         total = functools.reduce(np.add, (at(place).astype(np.float64) for place in places))
         return (total / np.float64(self.size)).astype(self.step.dtype)
 

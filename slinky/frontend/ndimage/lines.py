@@ -104,6 +104,11 @@ def _summed(block: Array, weights: Weights, made: int) -> Array:
     return total
 
 
+def place_along(axis: int, k: int, rank: int) -> tuple[int, ...]:
+    """The place in a window along an axis at which the element of this number is."""
+    return tuple([k if d == axis else 0 for d in range(rank)])
+
+
 def summed(at: Callable[[int], Any], weights: Weights, dtype: np.dtype[Any]) -> Any:
     """The same sum as a term, of float64: `at(k)` is what the weight of this number is for, an element of a dtype.
 

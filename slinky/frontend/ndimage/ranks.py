@@ -13,7 +13,7 @@ import numpy as np
 from slinky.frontend.fixed import Fixed, fixed
 from slinky.frontend.kernels import Understood, rank_of
 from slinky.frontend.ndimage.linear import flipped_origin
-from slinky.frontend.ndimage.lines import MOST_TERMS
+from slinky.frontend.ndimage.lines import MOST_TERMS, place_along
 from slinky.frontend.ndimage.steps import (
     Array,
     NotByPiecesError,
@@ -62,8 +62,8 @@ class _Extreme1d(Understood):
             return None
         if dtype.kind == "f" and not _takes_the_same_zeros():
             return None
-        places = [tuple([k if axis == self.axis else 0 for axis in range(rank)]) for k in range(self.size)]
-        return functools.reduce(_EXTREMES[self.name], map(at, places))
+        elements = (at(place_along(self.axis, k, rank)) for k in range(self.size))
+        return functools.reduce(_EXTREMES[self.name], elements)
 
     def _of(self, piece: Array, name: str, dtype: np.dtype[Any]) -> Any:
         function = getattr(scipy_ndimage(), name)
