@@ -455,10 +455,12 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=5, help="end after so many kinds of faults")
     parser.add_argument("--turns", action="store_true", help="whole and by pieces in turns, not each in both")
     parser.add_argument("--native", action="store_true", help="by pieces, in C")
+    parser.add_argument("--moved", action="store_true", help="by pieces, after they have moved to C")
     parser.add_argument("-O", default="3", help="how much the compiler does about it")
     parser.add_argument("--sanitize", action="store_true", help="with checks of addresses and of what C leaves open")
     options = parser.parse_args()
-    ways = in_c(options.O, options.sanitize) if options.native else jits()
+    is_moved = options.moved
+    ways = in_c(options.O, options.sanitize, is_moved=is_moved) if options.native or is_moved else jits()
     if options.show:
         for program in programs(options.seed, options.count):
             print(program, end="\n\n")
@@ -491,8 +493,9 @@ def compare(given: Iterable[Program], most: int, seconds: float, ways: Ways, tak
     return 1 if kinds else 0
 
 
-def in_c(optimize: str, is_sanitized: bool) -> Ways:
-    """What traces functions and runs them in C by pieces, with a compiler that is asked for so much."""
+def in_c(optimize: str, is_sanitized: bool, *, is_moved: bool) -> Ways:
+    """What traces functions and runs them in C by pieces, or as far as they have moved there after the first call, with
+    a compiler that is asked for so much."""
     from traced import PIECES, jit
 
     from slinky.native import compiling
@@ -500,7 +503,21 @@ def in_c(optimize: str, is_sanitized: bool) -> Ways:
     checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all") if is_sanitized else ()
     flags = [f"-O{optimize}" if flag.startswith("-O") else flag for flag in compiling.FLAGS]
     compiling.FLAGS = (*flags, *checks)  # type: ignore[assignment]
-    return {"in C": partial(jit, native=True, machine=PIECES)}
+    return {"moved": moved} if is_moved else {"in C": partial(jit, native=True, machine=PIECES)}
+
+
+def moved(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A traced function that is called before its schedules move to C, and after that."""
+    from traced import PIECES, jit
+
+    traced = jit(function, native=None, machine=PIECES)
+
+    def run(*given: Any) -> Any:
+        traced(*given)
+        traced.wait_native()
+        return traced(*given)
+
+    return run
 
 
 def jits() -> Ways:

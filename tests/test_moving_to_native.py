@@ -20,8 +20,11 @@ from random_arithmetic import numbers, plane, same_bits
 
 import slinky as sl
 from slinky.frontend import to_native
+from slinky.ir.nesting import funcs_in
+from slinky.ir.operations import Callback
 from slinky.native import plans
 from slinky.native.background import MOST_WAITING, Background
+from slinky.native.kernels import is_exact
 
 pytestmark = [
     needs_compiler,
@@ -202,6 +205,67 @@ def test_where_nobody_asks_for_it(said: str, native: Any, monkeypatch: pytest.Mo
     assert function.wait_native(0)
     assert not in_c(function, image)
     assert not (tmp_path / "cache").exists()
+
+
+def moved_plan(function: Any) -> Any:
+    """What runs the only schedule of a function."""
+    (plan,) = (plan for traced in function._traces for plan in traced.scheduled.values())
+    return plan
+
+
+def mixed(u: Array, gain: float) -> Any:
+    """Some of it is a loop in C that gives the same bits, and some of it is not."""
+    curved = np.exp(u[1:-1] * gain + 1)
+    return (curved + u[:-2] * u[2:] - u[1:-1]) * np.exp(u[1:-1])
+
+
+def test_steps_that_c_computes_otherwise_take_no_others_along() -> None:
+    """NumPy's plan computes all of it at once; so a schedule that moves has funcs of its own."""
+    function, values = jit(mixed), np.linspace(-2, 2, 400).reshape(20, 20)
+    function(values, 2.0)
+    assert len(list(funcs_in(moved_plan(function)._plan.program))) == 1
+    assert function.wait_native(SECONDS)
+    plan = moved_plan(function)
+    told = {func.name: is_exact(func.operation.formula) for func in funcs_in(plan.program)}
+    assert told == {"add": True, "curved": False, "exp": False, "multiply": True}
+    for gain in (2.0, 0.5, -3.0):  # scalars of the one are those of the other
+        same_bits(function(values, gain), mixed(values, gain))
+    assert moved_plan(function) is plan
+
+
+def test_filters_are_loops_once_they_have_moved() -> None:
+    ndimage = pytest.importorskip("scipy.ndimage")
+
+    def sharp(image: Array, library: Any = sl.ndimage) -> Any:
+        return np.clip(image + 1.5 * (image - library.gaussian_filter(image, 1)), 0, 1)
+
+    image = np.random.default_rng(0).random((40, 30), np.float32)
+    function, expected = jit(sharp), sharp(image, ndimage)
+    same_bits(function(image), expected)
+    assert "gaussian" in function.explain(image)
+    assert any(isinstance(func.operation, Callback) for func in funcs_in(moved_plan(function)._plan.program))
+    assert function.wait_native(SECONDS)
+    assert not any(isinstance(func.operation, Callback) for func in funcs_in(moved_plan(function).program))
+    for shape in ((40, 30), (1, 1), (3, 50)):
+        image = np.random.default_rng(1).random(shape, np.float32)
+        same_bits(function(image), sharp(image, ndimage))
+
+
+def test_a_schedule_that_keeps_no_bound_in_c_is_compiled_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise sl.SchedulingError("max_bytes")
+
+    function, image = jit(soft), numbers((12, 10), np.float32)
+    with np.errstate(all="ignore"):
+        expected = soft(image)
+        function(image)
+        by_numpy = str(moved_plan(function)._plan.program)
+        (traced,) = function._traces
+        monkeypatch.setattr(type(function._chooser.plan_in_c(traced).pipeline), "scheduled_for", refuse)
+        assert function.wait_native(SECONDS)
+        assert str(moved_plan(function).program) == by_numpy
+        assert in_c(function, image)
+        same_bits(function(image)[0], expected[0])
 
 
 def test_copies_move_too() -> None:

@@ -55,6 +55,20 @@ def test_what_is_faster_in_c_moves_there() -> None:
     np.testing.assert_array_equal(function(X), stencil(X), strict=True)
 
 
+@needs_compiler
+@pytest.mark.usefixtures("moves_at_once")
+@pytest.mark.parametrize("name", ["gaussian_filter", "grey_dilation", "median_filter"])
+def test_filters_move_where_c_is_known_to_compute_them(name: str) -> None:
+    """Alone, SciPy's filter is as fast by pieces as at once; of medians there is no C."""
+    ndimage = pytest.importorskip("scipy.ndimage")
+    function = jit(lambda image: getattr(sl.ndimage, name)(image, 5))
+    assert is_as_it_is(function, X) == (name == "median_filter")
+    np.testing.assert_array_equal(function(X), getattr(ndimage, name)(X, 5), strict=True)
+    assert function.wait_native(SECONDS)
+    assert ("runs in C" in function.explain(X)) == (name != "median_filter")
+    np.testing.assert_array_equal(function(X), getattr(ndimage, name)(X, 5), strict=True)
+
+
 @pytest.mark.usefixtures("moves_at_once")
 def test_what_does_not_move_is_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_as_it_is(jit(stencil, native=False), X)

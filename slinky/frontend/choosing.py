@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from slinky.errors import SchedulingError
 from slinky.frontend.contests import MOST_BYTES, InTurn
 from slinky.frontend.explaining import exported_in_words, schedule_in_words
-from slinky.frontend.exporting import Loaded, asked
+from slinky.frontend.exporting import Asked, Loaded, asked
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Runner, Traces
 from slinky.frontend.lowering import Lowered
 from slinky.frontend.nodes import Array
@@ -31,6 +32,9 @@ from slinky.frontend.worth import LEAST_GAIN, LEAST_TRIED, computed_bytes, estim
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import has_loops
 from slinky.symbolic.expressions import Expr
+
+MOVED_TO = "native-exact"
+"""The back end that schedules move to by themselves."""
 
 
 class Chooser:
@@ -66,9 +70,9 @@ class Chooser:
         shapes = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
         if not shapes:
             return without_arrays(traced, of)
-        plan = self.plan(traced)
+        plan = self.plan(traced) if self.loaded is None else self._exported(traced)
         arrays, empty, scalars = _arguments(traced, plan, leaves, values)
-        run = self._scheduled(traced, plan, arrays, empty, scalars, of)
+        run = self._scheduled(traced, arrays, empty, scalars, of)
         if run is None:
             return None
         workers = self._options.get("workers")
@@ -134,6 +138,25 @@ class Chooser:
             traced.plan = PLANS.of(traced.nodes, traced.outputs, name, options, self._by_pieces, in_loops=in_loops)
         return traced.plan
 
+    def plan_in_c(self, traced: Traced) -> Lowered:
+        """The pipeline of a trace for schedules that move to C; it takes the same arrays and scalars."""
+        if traced.plan_in_c is None:
+            name, options = func_title(self._function.__name__), {**self._options, "backend": MOVED_TO}
+            graph = traced.nodes, traced.outputs
+            traced.plan_in_c = PLANS.of(*graph, name, options, self._by_pieces, in_loops=True, to_bits=True)
+        return traced.plan_in_c
+
+    def _exported(self, traced: Traced) -> Lowered:
+        """The pipeline of a trace of which schedules are exported."""
+        return self.plan_in_c(traced) if self._moves else self.plan(traced)
+
+    def asked(self, traced: Traced) -> list[Asked]:
+        """What a trace was asked for, to be exported. What has not moved to C yet is scheduled for that now."""
+        if not traced.asked or not self._moves:
+            return traced.asked_for()
+        pipeline = self.plan_in_c(traced).pipeline
+        return [found for each in traced.asked_for() if (found := each.by(pipeline)) is not None]
+
     def runs_loops(self) -> bool:
         """Whether arithmetic runs in loops in C: compiled here, or by whoever exported them."""
         return self._backend != "python" and (self.loaded is not None or has_loops(self._backend))
@@ -141,7 +164,6 @@ class Chooser:
     def _scheduled(
         self,
         traced: Traced,
-        plan: Lowered,
         arrays: Sequence[Array],
         outputs: Sequence[Array],
         scalars: dict[str, Any],
@@ -154,15 +176,16 @@ class Chooser:
             return traced.scheduled[key]
         found: Runs | None
         if self.loaded is not None:
-            is_there, found = self.loaded.find(plan.pipeline, [*arrays, *outputs], scalars)
+            is_there, found = self.loaded.find(self._exported(traced).pipeline, [*arrays, *outputs], scalars)
             if is_there:
                 traced.scheduled[key] = found
                 return found
+        plan = self.plan(traced)
         scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
         if (found := self._asked_in_c(scheduled)) is None:
             is_faster, is_faster_in_c = self._is_worth_while(scheduled, traced, of)
             if is_faster_in_c or (is_faster and self._may_move()):
-                found = self._moving(traced, key, scheduled, stays=is_faster)
+                found = self._moving(traced, key, scalars, scheduled, stays=is_faster)
             elif is_faster:
                 found = scheduled.compile(backend="python" if self.loaded is not None else self._backend)
         if len(traced.scheduled) > KEPT_TRACES:
@@ -180,10 +203,18 @@ class Chooser:
         plan = scheduled.compile(backend=self._backend)
         return plan if getattr(plan, "runs_c", False) else None
 
-    def _moving(self, traced: Traced, key: Shapes, scheduled: Pipeline, *, stays: bool) -> Move:
-        """What runs a schedule by its Python plan, and by its native one when that is there. Where there will be none,
+    def _moving(
+        self, traced: Traced, key: Shapes, scalars: dict[str, Any], scheduled: Pipeline, *, stays: bool
+    ) -> Move:
+        """What runs a schedule by its Python plan, and by a native one when that is there. Where there will be none,
         it `stays` with the former, or the function is called as it is."""
         own, of = weakref.ref(self), weakref.ref(traced)
+
+        def made() -> Pipeline | None:
+            chooser, trace = own(), of()
+            if chooser is None or trace is None:
+                return None
+            return _scheduled_in_c(chooser.plan_in_c(trace).pipeline, key, scalars)
 
         def settle(plan: Runs, runs_c: bool) -> None:
             chooser, trace = own(), of()
@@ -191,14 +222,14 @@ class Chooser:
                 trace.scheduled[key] = plan if stays or runs_c else None
                 chooser._traces.ready.clear()  # they enter what chooses
 
-        return Move(scheduled, self._function.__name__, settle, stays=stays)
+        return Move(scheduled, self._function.__name__, made, settle, stays=stays)
 
     def in_words(self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) -> str:
         """What the schedule for such arguments is, and why."""
         plan = self.plan(traced)
         arrays, empty, scalars = _arguments(traced, plan, leaves, values)
         if self.loaded is not None:
-            is_exported, exported = self.loaded.find(plan.pipeline, [*arrays, *empty], scalars)
+            is_exported, exported = self.loaded.find(self._exported(traced).pipeline, [*arrays, *empty], scalars)
             if is_exported:
                 return exported_in_words(exported)
         key = tuple(array.shape for array in (*arrays, *empty))
@@ -210,7 +241,18 @@ class Chooser:
             is_used = runs is not None
         is_tried = runs is not None and self._may_be_tried(traced, runs, lengths(values))
         contest = traced.found_contest(key, runs) if runs is not None and is_tried else None
+        if getattr(runs, "runs_c", False) and self._moves:
+            scheduled = _scheduled_in_c(self.plan_in_c(traced).pipeline, key, scalars) or scheduled
         return schedule_in_words(scheduled, runs, contest, is_used=is_used)
+
+
+def _scheduled_in_c(pipeline: Any, shapes: Shapes, scalars: dict[str, Any]) -> Pipeline | None:
+    """The schedule of a pipeline for arrays of these shapes; None where none is found."""
+    try:
+        found: Pipeline = pipeline.scheduled_for(*shapes, **scalars)
+        return found
+    except SchedulingError:
+        return None
 
 
 def _arguments(

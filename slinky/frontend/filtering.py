@@ -6,6 +6,7 @@ rule the result of a kernel begins where the first whole window is; it is copied
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from slinky.frontend.nodes import Array, Node, Operation, exactly, numbers
 from slinky.frontend.sizes import Length, same
 from slinky.frontend.tables import EXACT, NotUnderstoodError
 from slinky.frontend.views import common_shape
-from slinky.graph.buffers import BufferExpr
+from slinky.graph.buffers import BufferExpr, variables
 from slinky.graph.copying import Source
 from slinky.graph.formulas import arithmetic
 from slinky.ir.formulas import ERRORS
@@ -67,6 +68,18 @@ class Filter(Operation):
         places = [dim + begin for dim, begin in zip(dims, first, strict=True)]
         none = (None,) * len(dims)
         lowering.copy(node, [Source(raw[tuple(places)], none, none)], dims, None)
+
+    def window_in_c(self, node: Node) -> int | None:
+        """How many elements are in the window of each, where loops in C can be made of the kernel; None where not."""
+        (result,) = node.results
+        rank = len(result.shape)
+        windows = self.call.kernel.windows(rank)
+        if any(window.first for window in windows):
+            return None
+        sources = [BufferExpr("given", view.dtype, rank) for view in node.operands]
+        if self.call.kernel.term(sources, variables(" ".join(f"d{d}" for d in range(rank)))) is None:
+            return None
+        return math.prod(window.before + window.after + 1 for window in windows)
 
     def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
         """The kernel, and what it is given."""

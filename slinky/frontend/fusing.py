@@ -50,8 +50,13 @@ def inlined(nodes: Sequence[Node], outputs: Collection[Result], by_pieces: Conta
     return _inlined(nodes, outputs, lambda node: is_arithmetic(node) and node.operation.exactness in by_pieces)
 
 
-def _inlined(nodes: Sequence[Node], outputs: Collection[Result], may_join: Callable[[Node], bool]) -> set[Node]:
-    """The same, of the nodes that may be part of a func of several."""
+def _inlined(
+    nodes: Sequence[Node],
+    outputs: Collection[Result],
+    may_join: Callable[[Node], bool],
+    apart: Container[Node] = frozenset(),
+) -> set[Node]:
+    """The same, of the nodes that may be part of a func of several; those `apart` are part of no func of others."""
     readers = _readers(nodes)
     heads: dict[Node, Node] = {}
     steps: dict[Node, int] = {}
@@ -65,6 +70,7 @@ def _inlined(nodes: Sequence[Node], outputs: Collection[Result], may_join: Calla
             steps[head] < LONGEST
             and may_join(head)
             and ignored_by(head) == ignored_by(node)
+            and (head in apart) == (node in apart)
             and all(heads[reader] is head and _is_aligned(view, reader) for reader, view in read)
         ):
             heads[node] = head
@@ -73,23 +79,28 @@ def _inlined(nodes: Sequence[Node], outputs: Collection[Result], may_join: Calla
 
 
 def inlined_in_c(
-    nodes: Sequence[Node], outputs: Collection[Result], by_pieces: Container[str] = ANY_PIECES
+    nodes: Sequence[Node],
+    outputs: Collection[Result],
+    by_pieces: Container[str] = ANY_PIECES,
+    apart: Collection[Node] = frozenset(),
 ) -> set[Node]:
-    """The same where the steps of a func are lines of a loop in C: these, and nodes that are cheaper repeated."""
+    """The same where the steps of a func are lines of a loop in C: these, and nodes that are cheaper repeated. Nodes
+    that stand `apart` are left to NumPy, and no part of a loop."""
 
     def may_join(node: Node) -> bool:
-        return is_arithmetic_in_c(node) and node.operation.exactness in by_pieces
+        is_understood = is_arithmetic if node in apart else is_arithmetic_in_c
+        return is_understood(node) and node.operation.exactness in by_pieces
 
-    inside = _inlined(nodes, outputs, may_join)
+    inside = _inlined(nodes, outputs, may_join, apart)
     readers = _readers(nodes)
     for node in reversed(nodes):  # what is summed before what that is made of
         read = readers.get(node, [])
-        if node in inside or not read or node.results[0] in outputs or not may_join(node):
+        if node in inside or not read or node.results[0] in outputs or node in apart or not may_join(node):
             continue
         if not all(may_join(reader) and _is_shifted(view, reader) for reader, view in read):
             continue
         heads = _heads(node, readers, {*inside, node})
-        if any(ignored_by(head) != ignored_by(node) for head in heads):
+        if any(head in apart or ignored_by(head) != ignored_by(node) for head in heads):
             continue
         kept = [_Loop.of(each, inside) for each in (node, *heads)]
         repeated = [_Loop.of(each, {*inside, node}) for each in heads]

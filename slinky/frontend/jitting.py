@@ -22,7 +22,7 @@ import numpy as np
 from slinky.errors import SlinkyError, TracingError, cited
 from slinky.frontend.arrays import is_traceable
 from slinky.frontend.bound import BoundJit
-from slinky.frontend.choosing import Chooser
+from slinky.frontend.choosing import MOVED_TO, Chooser
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
 from slinky.frontend.contests import InTurn
 from slinky.frontend.donating import GivenAsItIsError, parameters_of
@@ -424,7 +424,7 @@ class Jit:
         One folder takes any number of functions. `docs/native.md` says what it has to fit. Raises `ExportError` where
         there is nothing to write, or no place for it; `CompilationError` where there is no C compiler, or it fails.
         """
-        asked = [each for traced in self._traces for each in traced.asked_for()]
+        asked = [each for traced in self._traces for each in self._chooser.asked(traced)]
         return export(directory, self._settings(), asked, self._chooser.loaded)
 
     def load(self, directory: str | os.PathLike[str]) -> None:
@@ -437,14 +437,14 @@ class Jit:
         self._chooser.loaded = Loaded(directory, self._settings())
         self._ready.clear()
         for traced in self._traces:
-            traced.plan = None
+            traced.plan = traced.plan_in_c = None
             traced.scheduled.clear()
             traced.asked.clear()
 
     def _settings(self) -> Settings:
         """What is exported depends on, beside the arrays."""
         others = (self._strict, self._smallest, self._chooses, self._donate, sorted(self._by_pieces))
-        backend = "native-exact" if self._moves else self._backend
+        backend = MOVED_TO if self._moves else self._backend
         return settings_of(self._function, backend, self._options, others)
 
     def pipeline(self, /, *given: Any, **named: Any) -> Pipeline:

@@ -32,12 +32,13 @@ from slinky.frontend.sizes import Length, Size, expr_of
 from slinky.frontend.tables import ANY_PIECES
 from slinky.graph.buffers import Access, BufferExpr, scalar, valid_name
 from slinky.graph.copying import CopyFunc, Source
-from slinky.graph.formulas import arithmetic
+from slinky.graph.formulas import ExpressionFunc, arithmetic
 from slinky.graph.funcs import Func
 from slinky.graph.reductions import Reduction
 from slinky.ir.identifiers import as_python_reads
 from slinky.ir.operations import FloatScalar
 from slinky.pipeline import Pipeline
+from slinky.runtime.backends import gives_bits
 from slinky.symbolic.expressions import Condition, Expr, Variable, as_expr, equal, metadata, variable
 from slinky.symbolic.intervals import Interval, point
 from slinky.symbolic.traversal import substitute, symbols
@@ -140,10 +141,12 @@ class Lowering:
         by_pieces: Container[str] = ANY_PIECES,
         *,
         in_loops: bool = False,
+        apart: Collection[Node] = frozenset(),
     ) -> None:
         self._by_pieces = by_pieces
         self.in_loops = in_loops
         """Whether loops in C are made of what is understood."""
+        self._apart = apart
         self.as_one_piece = False
         """Whether the node that is lowered now is computed at once."""
         self._symbols = symbols
@@ -283,7 +286,7 @@ class Lowering:
         options: dict[str, Any] = {"arguments": arguments, "in_place": in_place, "whole": whole, "reduction": reduction}
         return Func(callback, inputs, outputs, self.name(node.name), pass_buffers=pass_buffers, **options)
 
-    def arithmetic(self, node: Node, inside: Collection[Node]) -> Func:
+    def arithmetic(self, node: Node, inside: Collection[Node]) -> ExpressionFunc:
         """The func of a node that is arithmetic, with the nodes inside of it."""
         (result,) = node.results
         dims = self.dims(len(result.shape))
@@ -298,7 +301,7 @@ class Lowering:
         self._lowered.add(node)
         before = [own for own in dict.fromkeys(view.result.node for view in node.operands) if own in inside]
         is_exact = node.operation.exactness in self._by_pieces
-        is_understood = is_arithmetic_in_c if self.in_loops else is_arithmetic
+        is_understood = is_arithmetic_in_c if self.in_loops and node not in self._apart else is_arithmetic
         if before or (is_exact and is_understood(node)):
             try:
                 self.arithmetic(node, inside)
@@ -495,16 +498,23 @@ def lowered(
     by_pieces: Container[str] = ANY_PIECES,
     *,
     in_loops: bool = False,
+    to_bits: bool = False,
 ) -> Lowered:
     """The pipeline of a graph that computes what some views see. Inputs are the sources, in order. What is not as exact
-    as one of `by_pieces` runs as one piece. With `in_loops`, the steps of arithmetic are lines of loops in C.
+    as one of `by_pieces` runs as one piece. With `in_loops`, the steps of arithmetic are lines of loops in C; where the
+    results are to be NumPy's `to_bits`, what C computes otherwise is left to NumPy.
 
     Raises what `build_pipeline` raises.
     """
     names = _input_names(nodes)
     symbols = _symbols_of(nodes, outputs, names)
-    lowering = Lowering(nodes, symbols, names, by_pieces, in_loops=in_loops)
-    inside = (inlined_in_c if in_loops else inlined)(nodes, {view.result for view in outputs}, by_pieces)
+    returned = {view.result for view in outputs}
+    if in_loops:
+        apart = _unlike_numpy_in_c(nodes, Lowering(nodes, symbols, names, by_pieces)) if to_bits else frozenset()
+        inside = inlined_in_c(nodes, returned, by_pieces, apart)
+    else:
+        apart, inside = frozenset(), inlined(nodes, returned, by_pieces)
+    lowering = Lowering(nodes, symbols, names, by_pieces, in_loops=in_loops, apart=apart)
     for node in nodes:
         if isinstance(node.operation, Given):
             _require_shape(lowering, node.results[0])
@@ -523,6 +533,21 @@ def lowered(
     inputs = [lowering.buffer(node.results[0]) for node in sources_of(nodes)]
     p = build_pipeline(inputs, targets, require=tuple(lowering.required), name=name)
     return Lowered(p, tuple(f"float_{k}" for k in range(len(floats_of(nodes)))))
+
+
+def _unlike_numpy_in_c(nodes: Sequence[Node], lowering: Lowering) -> frozenset[Node]:
+    """The nodes that are arithmetic of which C gives other bits than NumPy; the funcs made to see it are for nothing
+    else."""
+    found = set()
+    for node in filter(is_arithmetic_in_c, nodes):
+        try:
+            func = lowering.arithmetic(node, ())
+            is_same = gives_bits("native-exact", func.formula)
+        except GraphError:  # no arithmetic in the end
+            is_same = False
+        if not is_same:
+            found.add(node)
+    return frozenset(found)
 
 
 def _require_shape(lowering: Lowering, result: Result) -> None:

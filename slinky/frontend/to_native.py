@@ -1,8 +1,10 @@
 """From the Python plan of a schedule to its native one, while the program runs.
 
-Idea. A schedule runs by its Python plan at first. When that has taken about as long as a compiler would, its native
+Idea. A schedule runs by its Python plan at first. When that has taken about as long as a compiler would, a native
 plan is made in the background (`slinky.native.background`), and runs from the next call on. So what runs seldom starts
 no compiler; what has run for so long is likely to run as long again; and compiling never costs much more than running.
+What is best for NumPy's loops is not best for those of C, which compute in one what NumPy does in several, and some
+filters: so another schedule is made for these, in the background, too.
 
 Invariants: a call waits for nothing. Results are the same before and after, in every bit: of what C computes otherwise
 than NumPy, by a unit in the last place, nothing moves (`ExactPlan`).
@@ -55,12 +57,22 @@ _progress: WeakKeyDictionary[Pipeline, _Progress] = WeakKeyDictionary()
 
 
 class Move:
-    """A schedule on its way to its native plan. `settle` is told what runs it in the end, and whether that is C. Where
-    there is no C for it, it `stays` with its Python plan, or the function is called as it is."""
+    """A schedule on its way to a native plan: of another pipeline, for the same arrays and scalars, which is `made` for
+    that, or of its own where that is None. `settle` is told what runs in the end, and whether that is C. Where there is
+    no C for it, it `stays` with its Python plan, or the function is called as it is."""
 
-    def __init__(self, pipeline: Pipeline, title: str, settle: Callable[[Runs, bool], None], *, stays: bool) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        title: str,
+        made: Callable[[], Pipeline | None],
+        settle: Callable[[Runs, bool], None],
+        *,
+        stays: bool,
+    ) -> None:
         self.stays = stays
         self._pipeline = pipeline
+        self._made = made
         self._title = title
         self._settle = settle
         self._plan: Runs = pipeline.compile()
@@ -93,9 +105,9 @@ class Move:
         if progress.job is None or progress.job.is_lost:
             from slinky.native.background import BACKGROUND
 
-            pipeline = self._pipeline
+            pipeline, made = self._pipeline, self._made
             progress.spent = 0.0
-            progress.job = BACKGROUND.take(lambda: _native_plan(pipeline))
+            progress.job = BACKGROUND.take(lambda: _native_plan(made() or pipeline))
         return progress.job is not None
 
     def wait(self, seconds: float | None) -> bool:

@@ -148,6 +148,7 @@ class Traced:
         self.extents = {expr_of(n): None for shape in shapes for n in shape if type(n) is Size}
         self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
         self.plan: Lowered | None = None
+        self.plan_in_c: Lowered | None = None
         self.scheduled: dict[Shapes, Runs | None] = {}
         self.asked: dict[Shapes, Asked] = {}
         self._contests: dict[Hashable, Contest] = {}

@@ -344,8 +344,9 @@ class Plans:
         by_pieces: frozenset[str] = ANY_PIECES,
         *,
         in_loops: bool = False,
+        to_bits: bool = False,
     ) -> Lowered:
-        """The pipeline of a graph, made if there is none of its structure; `in_loops` as `lowered` has it.
+        """The pipeline of a graph, made if there is none of its structure; `in_loops`, `to_bits` as `lowered` has them.
 
         Raises `OperationError` for options that make no sense.
         """
@@ -353,17 +354,16 @@ class Plans:
         import_module("slinky.sched.automatic").require_options(**limits, backend=options.get("backend", "python"))
         nodes, outputs = with_halos(nodes, outputs, in_loops=in_loops)
         key = structure(nodes, outputs)
-        kind = None if key is None else (key, name, tuple(sorted(options.items(), key=str)), by_pieces, in_loops)
-        found = self._found.get(kind) if kind is not None else None
+        made_for = (name, tuple(sorted(options.items(), key=str)), by_pieces, in_loops, to_bits)
+        kind = None if key is None else (key, *made_for)
+        found = self._found.pop(kind, None)  # two threads that ask at once make it twice
         if found is None:
-            made = lowered(nodes, outputs, (), name, by_pieces, in_loops=in_loops)
+            made = lowered(nodes, outputs, (), name, by_pieces, in_loops=in_loops, to_bits=to_bits)
             found = Lowered(made.pipeline.auto(**options), made.floats)
-            if kind is not None:
-                self._found[kind] = found
-                while len(self._found) > self._most:
-                    self._found.popitem(last=False)
-        else:
-            self._found.move_to_end(kind)
+        if kind is not None:
+            self._found[kind] = found
+            while len(self._found) > self._most:
+                self._found.popitem(last=False)
         return found
 
 

@@ -73,6 +73,11 @@ class NativePlan(Plan):
         return is_known and compiler() is not None
 
     @staticmethod
+    def gives_bits(formula: Formula) -> bool:
+        """Whether C computes all of a formula, to the bits that NumPy gives."""
+        return is_exact(formula)
+
+    @staticmethod
     def has_loops() -> bool:
         """Whether there is a compiler for them."""
         return compiler() is not None

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from slinky.errors import ArgumentError, cited
+from slinky.ir.formulas import Formula
 from slinky.ir.statements import LoweredFunc, Program
 from slinky.runtime.run_options import RunOptions
 from slinky.runtime.statistics import RunStatistics
@@ -86,6 +87,16 @@ def makes_loops_of(name: str, func: LoweredFunc) -> bool:
     module, _, attribute = _registered[name].partition(":")
     asked = getattr(getattr(import_module(module), attribute), "makes_loops_of", None)
     return asked is not None and bool(asked(func))
+
+
+def gives_bits(name: str, formula: Formula) -> bool:
+    """Whether the back end of this name computes a formula in loops of its own, to the bits that NumPy gives, where it
+    has a compiler. Nothing rests on it but how good a schedule is. Raises `ArgumentError` if there is no such back
+    end."""
+    require_backend(name)
+    module, _, attribute = _registered[name].partition(":")
+    asked = getattr(getattr(import_module(module), attribute), "gives_bits", None)
+    return asked is not None and bool(asked(formula))
 
 
 def has_loops(name: str) -> bool:
