@@ -202,7 +202,12 @@ MUTANTS += mutants(
     "slinky/frontend/fusing.py",
     (IGNORED,),
     ("fusing: errors", "            and ignored_by(head) == ignored_by(node)\n", ""),
-    ("fusing: errors in C", "if any(ignored_by(head) != ignored_by(node) for head in heads):", "if False:"),
+    ("fusing: errors in C", "ignored_by(head) != ignored_by(node) for head in heads):", "False for head in heads):"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/fusing.py",
+    ("tests/test_moving_to_native.py",),
+    ("fusing: apart", "            and (head in apart) == (node in apart)\n", ""),
 )
 MUTANTS += mutants(
     "slinky/frontend/operations.py",
