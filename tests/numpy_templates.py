@@ -472,7 +472,7 @@ TEMPLATES = [
         np.logical_or.reduce({n}, axis={k})
         np.diagonal({m}) * {s}
         np.diagonal({m}, -1, 1, 0) * {s}
-        np.einsum("ii->i", {m}[:3, :3]) + 1
+        np.einsum("ii->i", {m}[:, :1] + {m}[:, :1].T) + 1
         np.partition({n}, 1, axis={k})
         {n}.argpartition(0, axis={k}) * 0
         {b}.choose([{a}, {s}])
@@ -540,8 +540,8 @@ TEMPLATES = [
         np.vdot({n}, {same})
         np.vecdot({n}, {same})
         np.vecdot({m}, {same}, axis=0)
-        np.einsum("ii", {m}[:3, :3])
-        np.einsum("ij,jj->i", {m}[:2, :2], {m}[:2, :2])
+        np.einsum("ii", {m}[:, :1] - {m}[:, :1].T + {m}[:1, :1])
+        np.einsum("ij,jj->i", {m}[:, :1] + {m}[:, :1].T, {m}[:, :1] - {m}[:, :1].T)
         np.linalg.pinv(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))
         np.linalg.inv(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))
         np.linalg.det(np.arctan({m}[..., :2, :2]) + 5 * np.eye(2))
