@@ -65,15 +65,14 @@ def compare_traced(
     plain: Callable[[np.ndarray], object],
     name: str = "plain NumPy",
     max_bytes: int | None = None,
-    **numbers: float,
 ) -> str:
     """A table of time and memory of a function as it stands, and of what `sl.jit` makes of it.
 
-    The pipeline is given the array of the function, and after it those that the function knows, which are its `arrays`;
-    the floats that it computes with are `numbers`, in their order. Intermediates take no more than `max_bytes`.
+    The pipeline is given the array of the function, and after it those that the function knows, which are its `arrays`.
+    Intermediates take no more than `max_bytes`.
     """
     pipeline, target = traced.pipeline(arrays[0]).auto(max_bytes=max_bytes), np.empty_like(result)
-    return compare(lambda: plain(arrays[0]), target.nbytes, lambda: pipeline.run(*arrays, target, **numbers), name)
+    return compare(lambda: plain(arrays[0]), target.nbytes, lambda: pipeline.run(*arrays, target), name)
 
 
 def milliseconds(run: Callable[[], object], repeats: int = 5) -> str:

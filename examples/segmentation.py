@@ -68,7 +68,7 @@ def main() -> None:
     height, width = pixels.shape
     print(f"{image.name}, {width} x {height} pixels: equal to scipy.ndimage in every pixel")
     print(f"{np.count_nonzero(found)} pixels are steep, {np.count_nonzero(parts)} of them in parts that stand out")
-    print(compare_traced(traced, [pixels], found, by_scipy, "SciPy", float_0=FAINT, float_1=STEEP), end="\n\n")
+    print(compare_traced(traced, [pixels], found, by_scipy, "SciPy"), end="\n\n")
     write(parts, output)
 
 

@@ -58,7 +58,7 @@ def main() -> None:
     print(f"{len(signal)} samples, {frames} frames of {frequencies} frequencies: as plain NumPy, but for rounding")
     loudest = expected.argmax(axis=1)[[0, -1]] * RATE / FRAME
     print(f"loudest at {loudest[0]:.0f} Hz in the first frame, at {loudest[1]:.0f} Hz in the last one")
-    print(compare_traced(traced, [signal, WEIGHTS], expected, plain, float_0=SILENCE))
+    print(compare_traced(traced, [signal, WEIGHTS], expected, plain))
 
 
 if __name__ == "__main__":

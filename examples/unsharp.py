@@ -142,7 +142,7 @@ def main() -> None:
     if not np.array_equal(traced(padded), expected):
         raise SystemExit("unsharp: the traced function and plain NumPy differ")
     print("plain NumPy, traced by sl.jit: equal in every pixel")
-    print(compare_traced(traced, [padded], out, plain, max_bytes=MOST_BYTES, float_0=GAIN), end="\n\n")
+    print(compare_traced(traced, [padded], out, plain, max_bytes=MOST_BYTES), end="\n\n")
     write(out, output)
 
 

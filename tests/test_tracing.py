@@ -33,17 +33,36 @@ def test_a_pipeline_is_an_ordinary_one_that_reads_windows() -> None:
     p = sharp.pipeline(image(20, 30))
     assert type(p) is sl.Pipeline
     assert "check" in str(p)
-    pipeline_of_rows = sl.auto_schedule(p, (2000, 3000), (2000, 3000), workers=1, machine=MACHINE, float_0=1.5)
-    unscheduled = p.memory((2000, 3000), (2000, 3000), float_0=1.5).program_bytes
-    assert pipeline_of_rows.memory((2000, 3000), (2000, 3000), float_0=1.5).program_bytes < unscheduled / 5
+    pipeline_of_rows = sl.auto_schedule(p, (2000, 3000), (2000, 3000), workers=1, machine=MACHINE)
+    unscheduled = p.memory((2000, 3000), (2000, 3000)).program_bytes
+    assert pipeline_of_rows.memory((2000, 3000), (2000, 3000)).program_bytes < unscheduled / 5
 
 
 def test_it_runs_checked() -> None:
     photo = image(17, 9)
     p = jit(sharpen).pipeline(photo)
     result = np.empty_like(photo)
-    p.run(photo, result, float_0=1.5, checked=True)
+    p.run(photo, result, checked=True)
     assert_same(result, sharpen(photo))
+
+
+def test_floats_of_a_pipeline_are_arguments_by_their_names_or_constants() -> None:
+    """What dimensions are called is another one's name; what is computed of floats is no argument."""
+
+    def mixed(a: Any, gain: float, x: float, options: Any) -> Any:
+        return (a * gain + a.mean(axis=0) * x) * options["if"] + 0.1 + gain + a * (x / gain) - a * (x / gain) * 0.25
+
+    photo, values = image(6, 5, dtype=np.float64), (1.5, -2.0, {"if": 0.3})
+    p = jit(mixed).pipeline(photo, *values)
+    scalars = {"gain": 1.5, "x_": -2.0, "options_if": 0.3, "float_0": -2.0 / 1.5}
+    assert {each.name for each in p.program.floats} == scalars.keys()
+    result = np.empty_like(photo)
+    p.run(photo, result, checked=True, **scalars)
+    assert_same(result, mixed(photo, *values))
+    known = jit(lambda a: mixed(a, *values)).pipeline(photo)
+    assert not known.program.floats
+    known(photo, result)
+    assert_same(result, mixed(photo, *values))
 
 
 @pytest.mark.sweep

@@ -19,8 +19,9 @@ from slinky.errors import SchedulingError
 from slinky.frontend.contests import MOST_BYTES, InTurn
 from slinky.frontend.explaining import exported_in_words, schedule_in_words
 from slinky.frontend.exporting import Asked, Loaded, asked
+from slinky.frontend.halos import with_halos
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Runner, Traces
-from slinky.frontend.lowering import Lowered
+from slinky.frontend.lowering import Lowered, lowered, scalars_named
 from slinky.frontend.nodes import Array
 from slinky.frontend.running import runner, without_arrays
 from slinky.frontend.sizes import Length, lengths
@@ -137,6 +138,17 @@ class Chooser:
             in_loops = self.runs_loops()
             traced.plan = PLANS.of(traced.nodes, traced.outputs, name, options, self._by_pieces, in_loops=in_loops)
         return traced.plan
+
+    def shown(self, traced: Traced) -> Pipeline:
+        """The pipeline of a trace as it is shown: that which runs, but for floats, of which arguments have their names,
+        and others are constants."""
+        if traced.shown is None:
+            in_loops = self.runs_loops()
+            nodes, outputs = with_halos(traced.nodes, traced.outputs, in_loops=in_loops)
+            name, floats = func_title(self._function.__name__), scalars_named(traced.floats_in_words)
+            made = lowered(nodes, outputs, (), name, self._by_pieces, in_loops=in_loops, floats=floats)
+            traced.shown = made.pipeline
+        return traced.shown
 
     def plan_in_c(self, traced: Traced) -> Lowered:
         """The pipeline of a trace for schedules that move to C; it takes the same arrays and scalars."""

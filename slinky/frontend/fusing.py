@@ -351,5 +351,7 @@ def _argument(argument: Any, node: Node, operation: Pointwise, operands: Sequenc
         return operands[argument.number]
     if type(argument) is Number:
         number = lowering.number(node, argument.number)
+        if isinstance(number, float):
+            return number if argument.dtype is None else argument.dtype.type(number)
         return number if argument.dtype is None else Known(number, argument.dtype)
     return lowering.expr(operation.extents[argument.number]) if type(argument) is Extent else argument

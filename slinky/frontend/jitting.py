@@ -437,7 +437,7 @@ class Jit:
         self._chooser.loaded = Loaded(directory, self._settings())
         self._ready.clear()
         for traced in self._traces:
-            traced.plan = traced.plan_in_c = None
+            traced.plan = traced.plan_in_c = traced.shown = None
             traced.scheduled.clear()
             traced.asked.clear()
 
@@ -449,6 +449,9 @@ class Jit:
 
     def pipeline(self, /, *given: Any, **named: Any) -> Pipeline:
         """The pipeline that runs for such arguments, not scheduled: print it, check it, schedule it by hand.
+
+        It takes arrays, and the floats among the arguments by their names, as scalars; what is computed of these before
+        it meets an array is a scalar of its own, `float_0` and so on.
 
         Raises `TracingError` where there is none: the function does nothing with its arrays, or cannot be traced.
         """
@@ -463,7 +466,7 @@ class Jit:
         values = traced.trace.sizes([leaf for _, leaf in leaves_of((given, named))])
         if traced.has_no_elements(values):
             raise TracingError(f"{self._function.__name__} is called as it is where arrays have no elements")
-        return Pipeline(self._chooser.plan(traced).pipeline._version)
+        return Pipeline(self._chooser.shown(traced)._version)
 
     def explain(self, /, *given: Any, **named: Any) -> str:
         """What becomes of the function for such arguments: what is computed how, and what it is good for."""

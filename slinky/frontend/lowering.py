@@ -142,6 +142,7 @@ class Lowering:
         *,
         in_loops: bool = False,
         apart: Collection[Node] = frozenset(),
+        floats: Sequence[str | float] = (),
     ) -> None:
         self._by_pieces = by_pieces
         self.in_loops = in_loops
@@ -153,6 +154,7 @@ class Lowering:
         self._first_float = dict(
             zip(nodes, itertools.accumulate((len(floats_of([n])) for n in nodes), initial=0), strict=False)
         )
+        self._floats = [scalar(each, float) if isinstance(each, str) else each for each in floats]
         self._taken = set(names.values())
         self._buffer_names = set(names.values())
         self._buffers: dict[Result, BufferExpr] = {}
@@ -175,9 +177,10 @@ class Lowering:
         """What must hold of the arrays given."""
         self.required[condition] = None
 
-    def number(self, node: Node, k: int) -> FloatScalar:
-        """The float of a node that is given when the pipeline runs; they are counted in the order of the nodes."""
-        return scalar(f"float_{self._first_float[node] + k}", float)
+    def number(self, node: Node, k: int) -> FloatScalar | float:
+        """The float of a node that is given when the pipeline runs, or that it knows; they are counted in the order of
+        the nodes."""
+        return self._floats[self._first_float[node] + k]
 
     def name(self, given: str) -> str:
         """A name for a func, that no other has, and no buffer."""
@@ -440,9 +443,9 @@ def _lengths_of(nodes: Sequence[Node], outputs: Sequence[View]) -> Iterator[Leng
         yield from (i.offset for i in view.index)
 
 
-def _input_names(nodes: Sequence[Node]) -> dict[Result, str]:
-    """A name for each result, that no other has."""
-    taken: set[str] = set()
+def _input_names(nodes: Sequence[Node], others: Collection[str] = ()) -> dict[Result, str]:
+    """A name for each result, that no other has, and none of the `others`."""
+    taken = set(others)
     found: dict[Result, str] = {}
     for node in nodes:
         given = node.operation.name if isinstance(node.operation, Given) else f"{node.name}_result"
@@ -490,6 +493,23 @@ def floats_of(nodes: Sequence[Node]) -> tuple[float | Told, ...]:
     return tuple(value for node in nodes for value in getattr(node.operation, "floats", ()))
 
 
+def scalars_named(floats: Sequence[str | int | float]) -> list[str | float]:
+    """Names for scalars that no dimension and no size has: as near as can be to those that are given, and numbered
+    where an integer stands for one without a name. Floats stay."""
+    taken: set[str] = set()
+    found: dict[str | int, str] = {}
+    for each in floats:
+        if not isinstance(each, float) and each not in found:
+            number = sum(isinstance(other, int) for other in found)
+            name = func_name(each) if isinstance(each, str) else f"float_{number}"
+            found[each] = unique(f"{name}_" if _OWN_NAMES.fullmatch(name) else name, taken)
+    return [each if isinstance(each, float) else found[each] for each in floats]
+
+
+_OWN_NAMES = re.compile(r"[zyxd]\d*|size_\d+")
+"""What dimensions and sizes are called."""
+
+
 def lowered(
     nodes: Sequence[Node],
     outputs: Sequence[View],
@@ -499,22 +519,26 @@ def lowered(
     *,
     in_loops: bool = False,
     to_bits: bool = False,
+    floats: Sequence[str | float] | None = None,
 ) -> Lowered:
     """The pipeline of a graph that computes what some views see. Inputs are the sources, in order. What is not as exact
     as one of `by_pieces` runs as one piece. With `in_loops`, the steps of arithmetic are lines of loops in C; where the
-    results are to be NumPy's `to_bits`, what C computes otherwise is left to NumPy.
+    results are to be NumPy's `to_bits`, what C computes otherwise is left to NumPy. The `floats` of the graph
+    (`floats_of`) are scalars of these names, or constants; by default, all are scalars of names that are numbered.
 
     Raises what `build_pipeline` raises.
     """
-    names = _input_names(nodes)
+    told = [f"float_{k}" for k in range(len(floats_of(nodes)))] if floats is None else floats
+    names = _input_names(nodes, {each for each in told if isinstance(each, str)} if floats is not None else set())
     symbols = _symbols_of(nodes, outputs, names)
     returned = {view.result for view in outputs}
     if in_loops:
-        apart = _unlike_numpy_in_c(nodes, Lowering(nodes, symbols, names, by_pieces)) if to_bits else frozenset()
+        scratch = Lowering(nodes, symbols, names, by_pieces, floats=told)
+        apart = _unlike_numpy_in_c(nodes, scratch) if to_bits else frozenset()
         inside = inlined_in_c(nodes, returned, by_pieces, apart)
     else:
         apart, inside = frozenset(), inlined(nodes, returned, by_pieces)
-    lowering = Lowering(nodes, symbols, names, by_pieces, in_loops=in_loops, apart=apart)
+    lowering = Lowering(nodes, symbols, names, by_pieces, in_loops=in_loops, apart=apart, floats=told)
     for node in nodes:
         if isinstance(node.operation, Given):
             _require_shape(lowering, node.results[0])
@@ -532,7 +556,7 @@ def lowered(
         lowering.require(substitute(condition, symbols))
     inputs = [lowering.buffer(node.results[0]) for node in sources_of(nodes)]
     p = build_pipeline(inputs, targets, require=tuple(lowering.required), name=name)
-    return Lowered(p, tuple(f"float_{k}" for k in range(len(floats_of(nodes)))))
+    return Lowered(p, tuple(each for each in told if isinstance(each, str)))
 
 
 def _unlike_numpy_in_c(nodes: Sequence[Node], lowering: Lowering) -> frozenset[Node]:

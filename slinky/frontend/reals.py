@@ -187,6 +187,11 @@ class Reals:
         """Whether the trace is good for one value of some float."""
         return any(question.asked.function is float for question in self._questions.values())
 
+    def name(self, step: int) -> str | None:
+        """The name of the argument that a step is; None where something is computed."""
+        found = self._steps[step]
+        return found.name if isinstance(found, _Argument) else None
+
     @property
     def places(self) -> list[int] | None:
         """The numbers of the leaves that the steps are; None where something is computed, or was asked."""

@@ -36,6 +36,7 @@ from slinky.frontend.to_native import Move, Runs
 from slinky.frontend.tracing import Abandoned, Trace
 from slinky.frontend.trees import CONSTANTS, held_by_objects, is_named_tuple, leaves_of, with_leaves
 from slinky.frontend.views import seen
+from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.traversal import evaluate
 
@@ -149,6 +150,7 @@ class Traced:
         self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
         self.plan: Lowered | None = None
         self.plan_in_c: Lowered | None = None
+        self.shown: Pipeline | None = None
         self.scheduled: dict[Shapes, Runs | None] = {}
         self.asked: dict[Shapes, Asked] = {}
         self._contests: dict[Hashable, Contest] = {}
@@ -268,6 +270,13 @@ class Traced:
     def floats(self, reals: Sequence[float]) -> list[float]:
         """The floats that a run is given, where its steps give these (`Reals.values`)."""
         return [float(reals[each.step]) if type(each) is Told else each for each in self._floats]  # type: ignore[misc]
+
+    @property
+    def floats_in_words(self) -> list[str | int | float]:
+        """What the floats of a run are: an argument, by its name; what is computed of arguments, by the number of the
+        step; or always the same number."""
+        name = self.trace.reals.name
+        return [name(each.step) or each.step if isinstance(each, Told) else float(each) for each in self._floats]
 
     @property
     def floats_among_leaves(self) -> list[tuple[int, int]] | None:
