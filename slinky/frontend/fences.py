@@ -10,9 +10,10 @@ refused; what was written later to arrays among the arguments is not seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, is_traceable, made, placed, whole_result
@@ -149,18 +150,25 @@ class _Filled:
 
 def filled_in(function: Callable[..., Any], given: Any, keywords: dict[str, Any], values: Sequence[Array]) -> Any:
     """A function, called with arrays in the place of lazy ones."""
-    waiting = iter(values)
+    real = _Real(iter(values))
+    arguments, named = copied(tuple(given), real), copied(dict(keywords), real)
+    return function(*arguments, **named)
 
-    def real(value: Any) -> Any:
+
+@attrs.frozen(eq=False)
+class _Real:
+    """Gives arrays that wait in the place of lazy ones. It holds them: as a function that calls itself, it would be
+    part of a cycle, and they would lie there until the collector comes."""
+
+    waiting: Iterator[Array]
+
+    def __call__(self, value: Any) -> Any:
         if type(value) is LazyArray or type(value) is _Place:
-            array = next(waiting)
+            array = next(self.waiting)
             return array[()] if value.is_scalar else array
         if type(value) is Size:
             return known(value)
-        return copied(dict(value), real) if isinstance(value, dict) else value
-
-    arguments, named = copied(tuple(given), real), copied(dict(keywords), real)
-    return function(*arguments, **named)
+        return copied(dict(value), self) if isinstance(value, dict) else value
 
 
 def relaxed(result: Any, arrays: Sequence[LazyArray]) -> Any:

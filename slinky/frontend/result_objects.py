@@ -93,12 +93,19 @@ _ALONE = _references()
 
 def made_anew(tree: Any, leaf: Callable[[Any], Any]) -> Any:
     """A result with new objects, and other leaves."""
+    return with_leaves(tree, leaf, _Anew(leaf))
 
-    def made(opened: Opened) -> Any:
-        parts = [with_leaves(part, leaf, made) for part in opened.parts]
+
+@attrs.frozen
+class _Anew:
+    """Makes the object anew that was opened. A function that calls itself would be part of a cycle: with it, what it
+    makes objects of, all results of a call, would lie there until the collector comes."""
+
+    leaf: Callable[[Any], Any]
+
+    def __call__(self, opened: Opened) -> Any:
+        parts = [with_leaves(part, self.leaf, self) for part in opened.parts]
         return with_attributes(opened.kind[1], zip(opened.names, parts, strict=True))
-
-    return with_leaves(tree, leaf, made)
 
 
 __all__ = ["made_anew", "opened_result"]
