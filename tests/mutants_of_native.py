@@ -219,3 +219,21 @@ MUTANTS += mutants(
     ("tests/test_moving_to_native.py",),
     ("powers: products that are not exact", "any(map(is_product_of_single, steps)) or not all(", "not all("),
 )
+
+STREAMING = "tests/test_streaming.py"
+MUTANTS += mutants(
+    "slinky/native/streaming.py",
+    (STREAMING,),
+    ("streaming: outputs that are read", "            found.difference_update(statement.reads)\n", ""),
+    ("streaming: smaller arrays", "SLINKY_STREAMS && bytes >= @LEAST", "SLINKY_STREAMS"),
+)
+MUTANTS += mutants(
+    "slinky/native/kernels.py",
+    (STREAMING,),
+    ("streaming: narrow results", "size == max([size, *sizes])", "True"),
+    (
+        "streaming: steps that note errors",
+        "if is_dense and self.streams and not notes and",
+        "if is_dense and self.streams and",
+    ),
+)

@@ -31,8 +31,9 @@ ARRAYS = """\
 #define slinky_vectors(length)
 #endif
 
-/* An array: where its elements are, how many, and how many bytes they lie apart along each dimension. */
-typedef struct {{ char *data; int64_t extents[{rank}]; int64_t strides[{rank}]; }} array;
+/* An array: where its elements are, how many, and how many bytes they lie apart along each dimension; and whether what
+   is written to it goes past the caches. */
+typedef struct {{ char *data; int64_t extents[{rank}]; int64_t strides[{rank}]; int streams; }} array;
 
 /* The part of an array from one position of a dimension up to, not including, another. */
 static inline array slinky_crop(array a, int d, int64_t first, int64_t stop)

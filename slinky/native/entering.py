@@ -128,6 +128,14 @@ class WatchedLines(JoinedLines):
         super().__init__(around)
         self.endings: list[Ending] = []
         self.is_mixed = False
+        self._unread = around.unread
+
+    def array_given(self, name: str) -> str:
+        """An array from outside: its name in C; whether it may be written past the caches is told with it."""
+        found = super().array_given(name)
+        if name in self._unread:
+            self.streamed.add(found)
+        return found
 
     def around(self, call: str) -> list[str]:
         """What a function of somebody else leaves of exceptions of floating point arithmetic is not said, so it must
@@ -228,10 +236,12 @@ def entry_text(name: str, given: Sequence[Given], lines: Lines, told: str) -> st
         match each.kind:
             case "array" | "ring":
                 size = lines.sizes.get(each.name, 1)
-                written.append(f"array {each.name} = {{0, {{0}}, {{0}}}};")
+                written.append(f"array {each.name} = {{0, {{0}}, {{0}}, 0}};")
                 written.append(
                     f"if (!slinky_take(of[{slot}].array, {{rank}}, {size}, &{each.name})) return {DECLINED};"
                 )
+                if each.name in lines.streamed:
+                    written.append(f"{each.name}.streams = slinky_is_streamed(of[{slot}].array, {size});")
                 passed += [f"of[{slot + 1 + n}].integer" for n in range(each.folded)]
                 slot += each.folded
             case "site":
@@ -253,6 +263,7 @@ def entry_text(name: str, given: Sequence[Given], lines: Lines, told: str) -> st
     written += ["feclearexcept(FE_ALL_EXCEPT);"] * asks
     written.append(f"const int ended = {name}_steps({', '.join(passed)});")
     written += [f"const int {told} = {OCCURRED};"] * asks
+    written += ["slinky_streamed();"] * any(each.name in lines.streamed for each in given)
     written.append("slinky_restore(slinky_state);")
     written.append(f"return ended ? ended : {told};")
     body = "\n".join(f"    {line}" for line in written)

@@ -45,7 +45,7 @@ def _text(function: CFunction) -> str:
     passed: list[str] = []
     slot = len(function.operands)
     for k, each in enumerate(function.operands):
-        lines.append(f"array a{k} = {{0, {{0}}, {{0}}}};")
+        lines.append(f"array a{k} = {{0, {{0}}, {{0}}, 0}};")
         lines.append(f"if (!slinky_take(of[{k}].array, {rank}, {each.dtype.alignment}, &a{k})) return {NOT_DONE};")
         passed.append(f"&a{k}")
     for _ in range(1 + function.takes_user_data):

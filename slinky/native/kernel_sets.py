@@ -28,7 +28,7 @@ class Kernels:
     """The functions of formulas, each once, for arrays of so many dimensions at most, its `rank`."""
 
     def __init__(self) -> None:
-        self._names: dict[Formula, str] = {}
+        self._names: dict[tuple[Formula, bool], str] = {}
         self._joined: dict[tuple[Formula, tuple[Result, ...]], str] = {}
         self._reducers: dict[object, Reducer] = {}
         self._copiers: dict[object, Copier] = {}
@@ -38,18 +38,21 @@ class Kernels:
         self._before: dict[str, None] = {}
         self.rank = 1
 
-    def name_of(self, func: LoweredFunc) -> str:
-        """The function for what a func computes, to be called once more. Raises `UnprintableError` if there is none."""
+    def name_of(self, func: LoweredFunc, *, streams: bool = False) -> str:
+        """The function for what a func computes, to be called once more; for an array that `streams`, if it is large.
+
+        Raises `UnprintableError` if there is none.
+        """
         formula = formula_of(func)
         if formula is None:
             raise UnprintableError(f"{func.name} is a callback")
-        found = self._names.get(formula)
+        found = self._names.get((formula, streams))
         if found is None:
             found = f"slinky_{in_ascii(func.name)}_{len(self._texts) + 1}"
-            text = kernel_function(formula, found)
+            text = kernel_function(formula, found, streams=streams)
             if text is None:
                 raise UnprintableError(f"{func.name} has no text in C")
-            self._names[formula] = found
+            self._names[formula, streams] = found
             self._texts[found] = text
         self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
         self._calls[found] += 1

@@ -39,7 +39,7 @@ from slinky.ir.formulas import (
     argument_types,
 )
 from slinky.ir.formulas import Step as FormulaStep
-from slinky.native import turning
+from slinky.native import streaming, turning
 from slinky.native.clipping import clip_before, clipped_conversions, without_clips
 from slinky.native.comparing import comparisons_in
 from slinky.native.dividing import RAISED, clipped, texts_in
@@ -118,14 +118,16 @@ class KernelFunction:
     own: str = ""
 
 
-def kernel_function(formula: Formula, name: str, results: Sequence[Result] = ()) -> KernelFunction | None:
+def kernel_function(
+    formula: Formula, name: str, results: Sequence[Result] = (), *, streams: bool = False
+) -> KernelFunction | None:
     """The same as a function for other C code, of arrays that have elements, each where its dtype wants it; outputs of
-    the same extents.
+    the same extents, which may be such that `streams` (`streaming`).
 
     It returns nothing, and leaves the exceptions of floating point arithmetic to who calls it.
     """
     try:
-        return _Kernel(formula, results or (formula.result,)).function(name)
+        return _Kernel(formula, results or (formula.result,), streams=streams).function(name)
     except UnknownError:
         return None
 
@@ -228,8 +230,9 @@ class _Place:
 class _Kernel:
     """A formula on its way to C. The outputs are named and numbered behind the inputs."""
 
-    def __init__(self, formula: Formula, results: Sequence[Operand]) -> None:
+    def __init__(self, formula: Formula, results: Sequence[Operand], *, streams: bool = False) -> None:
         self.formula = formula
+        self.streams = streams
         self.results = results
         self.rank = max(formula.rank, 1)
         self.arguments = {key: f"k{n}" for n, key in enumerate(argument_types(formula))}
@@ -408,6 +411,8 @@ class _Kernel:
         moving = [k for k in range(len(self.names)) if inner in self._axes(k)]
         loop = list(self._loop({self.names[k] for k in moving}))
         notes = any(f"&{RAISED})" in line for line in loop)
+        if is_dense and self.streams and not notes and self._may_stream():
+            loop = list(self._loop({self.names[k] for k in moving}, streams=True))
         if notes:
             yield f"int {RAISED} = 0;"
         for number, each in self.clipped.items():
@@ -481,8 +486,9 @@ class _Kernel:
         yield from (f"{'    ' * len(around)}{line}" for line in [*lines, *loop])
         yield from (f"{'    ' * depth}}}" for depth in reversed(range(len(around))))
 
-    def _loop(self, moving: set[str]) -> Iterator[str]:
-        """What is done along the innermost dimension: one loop, or a strip at a time, if functions take strips."""
+    def _loop(self, moving: set[str], *, streams: bool = False) -> Iterator[str]:
+        """What is done along the innermost dimension: one loop, or a strip at a time, if functions take strips, or line
+        by line of results that may be such that `streams`."""
         for k, name in enumerate(self.names):
             of = type_of(self._dtype(k))
             if name in self.outputs:
@@ -495,11 +501,22 @@ class _Kernel:
             yield from self._by_strips(moving)
             return
         place = _Place("i", is_dense=True, first="first + ")
+        if streams:
+            dtype = self.formula.dtype_of(self.formula.result)
+            value, steps = self._operand(self.formula.result), self._steps(self.live, moving, place, self.results)
+            yield from streaming.by_lines(type_of(dtype), dtype.itemsize, value, list(steps), list(self._stores(place)))
+            return
         yield "#pragma GCC ivdep"
         yield "for (intptr_t i = 0; i < n; i++) {"
         yield from (f"    {line}" for line in self._steps(self.live, moving, place, self.results))
         yield from (f"    {line}" for line in self._stores(place))
         yield "}"
+
+    def _may_stream(self) -> bool:
+        """Whether a result may go past the caches line by line: its steps take no strips, and it is as much as each of
+        the arrays that it is computed of."""
+        *sizes, size = [self._dtype(k).itemsize for k in range(len(self.names))]
+        return not self.functions and size == max([size, *sizes])
 
     def _by_strips(self, moving: set[str]) -> Iterator[str]:
         there = {k: f"v_{name} + at" for k, name in enumerate(self.inputs) if name in moving}

@@ -45,6 +45,7 @@ from slinky.native.kernel_sets import Kernels
 from slinky.native.kernels import without_unused
 from slinky.native.names import CNames
 from slinky.native.states import states_in_place
+from slinky.native.streaming import streaming, unread_outputs
 from slinky.native.tiles import Surroundings, integers_assigned, loop_variables
 from slinky.native.walking import blocks_of_step, every_step, field_names, nodes_in, sites_of
 from slinky.native.windows import with_windows_inside
@@ -146,6 +147,7 @@ class Nests:
     ) -> None:
         self._own = loops_around_own(program)
         self._states = states_in_place(program)
+        self._unread = unread_outputs(program)
         self._lines = lines
         self._may_do = may_do
         self._kernels = Kernels()
@@ -168,7 +170,7 @@ class Nests:
 
     def source(self) -> str:
         """One C file with all nests."""
-        parts = [HEAD, HELPERS, "\n", ARRAYS.format(rank=self._kernels.rank), "\n", GIVEN]
+        parts = [HEAD, HELPERS, "\n", ARRAYS.format(rank=self._kernels.rank), "\n", GIVEN, "\n", streaming()]
         parts.append(self._kernels.buffers())
         parts += [f"\n{text}" for text in self._kernels.texts()]
         parts += [f"\n{each.text}\n{each.entry}".replace("{rank}", str(self._kernels.rank)) for each in self.texts]
@@ -261,7 +263,8 @@ class Nests:
     def _nest(self, steps: Steps) -> Nest | None:
         """A nest of these steps; None where they have no text."""
         names = CNames()
-        lines = self._lines(Surroundings(self._tree, self._sites, self._kernels, names, self._states, self._own))
+        own = (self._states, self._own, self._unread)
+        lines = self._lines(Surroundings(self._tree, self._sites, self._kernels, names, *own))
         runs = [self._tree.callbacks[each.callback.text] for each in every_step(steps) if isinstance(each, Run)]
         has_formulas = any(map(_is_understood, runs))
         if isinstance(lines, WatchedLines):

@@ -298,7 +298,7 @@ class _ProgramLines(JoinedLines):
         self._parameters.append(f"const slinky_buffer *{given}")
         if p.dtype not in C_TYPES:
             raise UnprintableError(f"{p.name} is of {p.dtype}")
-        self.write(f"array {text} = {{0, {{0}}, {{0}}}};")
+        self.write(f"array {text} = {{0, {{0}}, {{0}}, 0}};")
         self.refuse(f"!slinky_take({given}, {p.rank}, {p.dtype.itemsize}, &{text})")
         self._known[array] = ArrayText(text, text)
         self._known[origin] = ArrayText(f"{given}->min", "")
@@ -442,7 +442,7 @@ class _ProgramLines(JoinedLines):
         name = self._names.of(step.name)
         place = self.place_of(step.site, size_text(extents, kind.dtype.itemsize))
         shape = ", ".join(extent.text for extent in extents), ", ".join(steps)
-        self.write(f"const array {name} = {{{place}, {{{shape[0]}}}, {{{shape[1]}}}}};")
+        self.write(f"const array {name} = {{{place}, {{{shape[0]}}}, {{{shape[1]}}}, 0}};")
         self._kernels.rank = max(self._kernels.rank, kind.rank)
         for each in filter(None, (step.name, step.reading)):
             self._rings[each] = (name, kind)

@@ -116,6 +116,8 @@ class Lines:
         self._known: dict[str, Whole | RangeText | ArrayText] = {}
         self._facts = Facts()
         self._integers = Integers(self._whole_named, self._divisor, self._told, self._facts)
+        self.streamed: set[str] = set()
+        """Names of arrays from outside that may go past the caches."""
         self.given: dict[object, Given] = {}
         self.sizes: dict[str, int] = {}
         self.divisors: dict[str, None] = {}
@@ -341,7 +343,7 @@ class Lines:
             for axis in range(len(extents))
         ]
         shape = ", ".join(extent.text for extent in extents), ", ".join(strides)
-        self.write(f"const array {name} = {{{' + '.join(place)}, {{{shape[0]}}}, {{{shape[1]}}}}};")
+        self.write(f"const array {name} = {{{' + '.join(place)}, {{{shape[0]}}}, {{{shape[1]}}}, {base}.streams}};")
         return found.seen(name, factors, extents)
 
     def _array_named(self, name: str) -> ArrayText:
@@ -390,7 +392,7 @@ class Lines:
         place = self.place_of(site, size_text(sizes, kind.dtype.itemsize))
         inside = ", ".join(size.text for size in sizes), ", ".join(strides_text(sizes, kind.dtype.itemsize))
         shape = f", {{{inside[0]}}}, {{{inside[1]}}}" if sizes else ", {0}, {0}"
-        self.write(f"const array {name} = {{{place}{shape}}};")
+        self.write(f"const array {name} = {{{place}{shape}, 0}};")
         return axes_of(sizes, kind.dtype.itemsize)
 
     def place_of(self, site: Name, size: str) -> str:
@@ -425,7 +427,11 @@ class Lines:
         given = dict(run.arguments)
         numbers = [self._argument(given[name], dtype) for name, dtype in argument_types(formula)]
         if not self.inline(formula, arrays, numbers):
-            self.call(self._kernels.name_of(func), formula, arrays, numbers)
+            self.call(self._kernels.name_of(func, streams=self._streams(arrays[-1:])), formula, arrays, numbers)
+
+    def _streams(self, targets: Sequence[ArrayText]) -> bool:
+        """Whether what is written to arrays may go past the caches."""
+        return all(target.root in self.streamed for target in targets)
 
     def inline(self, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> bool:
         """Write a call in its place, if that is better; whether it is."""

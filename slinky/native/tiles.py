@@ -81,7 +81,8 @@ class _Steady:
 @attrs.frozen(eq=False)
 class Surroundings:
     """What lines are part of: the tree, with what is known of its sites; the functions and the names of a file; and of
-    the buffers, the `states` of which one is enough, and those that share their memory with no others, their `own`."""
+    the buffers, the `states` of which one is enough, those that share their memory with no others, their `own`, and
+    outputs of which nothing is read, `unread`."""
 
     tree: PlanTree
     sites: Mapping[str, SiteKind]
@@ -89,6 +90,7 @@ class Surroundings:
     names: CNames
     states: frozenset[str]
     own: Collection[str]
+    unread: Collection[str] = ()
 
 
 class TileLines(Lines):
@@ -425,7 +427,7 @@ class TileLines(Lines):
         if sizes:
             texts = [self._text_of(each) for each in sizes]
             shape = f"{{{', '.join(each.text for each in texts)}}}, {{{', '.join(strides_text(texts, itemsize))}}}"
-        self.write(f"const array {name} = {{(char *){here}, {shape}}};")
+        self.write(f"const array {name} = {{(char *){here}, {shape}, 0}};")
         array = ArrayText(name, "", axes=axes_of([self._text_of(each) for each in sizes], itemsize))
         if kind.folded:
             for each in filter(None, (step.name, step.reading)):
