@@ -122,7 +122,7 @@ def kernel_function(
     formula: Formula, name: str, results: Sequence[Result] = (), *, streams: bool = False
 ) -> KernelFunction | None:
     """The same as a function for other C code, of arrays that have elements, each where its dtype wants it; outputs of
-    the same extents, which may be such that `streams` (`streaming`).
+    the same extents; a single one may be such that it `streams` (`streaming`).
 
     It returns nothing, and leaves the exceptions of floating point arithmetic to who calls it.
     """
@@ -488,7 +488,7 @@ class _Kernel:
 
     def _loop(self, moving: set[str], *, streams: bool = False) -> Iterator[str]:
         """What is done along the innermost dimension: one loop, or a strip at a time, if functions take strips, or line
-        by line of results that may be such that `streams`."""
+        by line of a result that may be one that `streams`."""
         for k, name in enumerate(self.names):
             of = type_of(self._dtype(k))
             if name in self.outputs:

@@ -85,8 +85,8 @@ def unread_outputs(program: Program) -> frozenset[str]:
 
 
 def by_lines(of: str, size: int, value: str, steps: Sequence[str], stores: Sequence[str]) -> Iterator[str]:
-    """A loop over `i`, from 0 to `n`, of lines that compute a value, of a type and so many bytes, and store it in `v_o`,
-    or whole lines of memory past the caches, where the array `o` streams."""
+    """A loop over `i`, from 0 to `n`, of lines that compute a value, of a type and so many bytes, and store it in
+    `v_o`, or whole lines of memory past the caches, where the array `o` streams."""
     count = LINE // size
     yield "intptr_t begin = 0, end = n;"
     yield f"if (o->streams) end = slinky_before_lines(v_o, {size}, n);"
