@@ -513,10 +513,10 @@ class _Kernel:
         yield "}"
 
     def _may_stream(self) -> bool:
-        """Whether a result may go past the caches line by line: its steps take no strips, and it is as much as each of
-        the arrays that it is computed of."""
+        """Whether a result may go past the caches line by line: its steps are few and take no strips, and it is as much
+        as each of the arrays that it is computed of."""
         *sizes, size = [self._dtype(k).itemsize for k in range(len(self.names))]
-        return not self.functions and size == max([size, *sizes])
+        return not self.functions and size == max([size, *sizes]) and len(self.live) <= streaming.MOST_STEPS
 
     def _by_strips(self, moving: set[str]) -> Iterator[str]:
         there = {k: f"v_{name} + at" for k, name in enumerate(self.inputs) if name in moving}

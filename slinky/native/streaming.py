@@ -26,6 +26,9 @@ LEAST_BYTES = 1 << 24
 """Arrays of fewer bytes may still be in a cache when somebody reads them. With three rows added to one, of 4 MB arrays
 either way took the same, and of 9 to 150 MB streaming took a fifth to a third less."""
 
+MOST_STEPS = 32
+"""Of more steps for each element, arithmetic takes longer than memory: nothing was gained with some eighty."""
+
 _TEXT = """\
 /* Lines of memory of @LINE bytes that are written without being read before, and the end of that. */
 #if defined(__clang__)
