@@ -468,6 +468,10 @@ TEMPLATES = [
         np.max({a}, initial=0)
         np.ptp({n}, axis={k})
         np.maximum.reduce({n}, axis={k})
+        np.maximum.reduce([{n}, {same}, {s} * {n}])
+        np.minimum.reduce([{n}, {same}], axis={k})
+        np.logical_or.reduce(({a}, {same}))
+        np.logical_and.reduce([{b}, {same}, {same}])
         np.maximum.accumulate({n}, axis={k})
         np.logical_or.reduce({n}, axis={k})
         np.diagonal({m}) * {s}
@@ -495,6 +499,7 @@ TEMPLATES = [
         np.var({n}, axis={k})
         np.std({a})
         np.add.reduce({n}, axis={k})
+        np.add.reduce([{n}, {same}, {same}])
         np.add.accumulate({n}, axis={k})
         np.cumsum({n}, axis={k})
         np.cumsum({n})

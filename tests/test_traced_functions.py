@@ -121,6 +121,22 @@ LISTS: dict[str, Any] = {
         np.sum([x[0], x[1]]),
         np.any([x > 3, x < -3], axis=0, keepdims=True),
     ),
+    "ufuncs of lists": lambda x: (
+        np.maximum.reduce([x[:-2], x[1:-1], x[2:]]),
+        np.fmin.reduce((x, 0.5 * x, x.astype("i2")), axis=0),
+        np.logical_and.reduce([x > -30, x < 30, x]),
+        np.logical_xor.reduce([x, x - 1]),
+        np.minimum.reduce([x.max(), x[0, 0], x[0, 1]]),
+        np.maximum.reduce([x]),
+    ),
+    "ufuncs of lists, along other axes, and with options": lambda x: (
+        np.maximum.reduce([x, x * 2], axis=1),
+        np.maximum.reduce([x, x * 2], 0, None, None, True),
+        np.minimum.reduce([x, x * 2], initial=3),
+        np.add.reduce([x, x * 2, x / 3]),
+        np.add.reduce([x > 0, x > 1, x > 2]),
+        np.multiply.reduce([[x[0], x[1]], [x[1], x[2]]], axis=(0, 1), dtype=np.float64),
+    ),
 }
 
 
@@ -132,6 +148,28 @@ def test_lists_are_arrays(name: str, dtype: str) -> None:
         x = image(*shape, dtype=dtype)
         assert_same(traced(x), LISTS[name](x))
         assert "asks for values" not in traced.explain(x)
+
+
+def test_the_largest_of_a_list_is_arithmetic() -> None:
+    """No array of all is made, and it is one func with what is around it."""
+    x = image(40, 30)
+    for function in (
+        lambda x: np.maximum.reduce([x, x * 2, -x]) + 1,
+        lambda x: np.max([x, x * 2, -x], axis=0) + 1,
+        lambda x: np.any([x > 2, x * 2, -x], axis=0) + 1,
+    ):
+        traced = jit(function)
+        assert_same(traced(x), function(x))
+        assert traced.pipeline(x).find_all("concatenate") == ()
+
+
+def test_lists_that_are_no_arrays_are_what_they_are_in_numpy() -> None:
+    traced = jit(lambda x: np.maximum.reduce([x, np.ones(x.shape[1])[::-1], x[0]]))
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        traced(image(3, 4))
+    mixed = jit(lambda x: np.minimum.reduce([x, np.full((3, 4), 2.5)]))
+    with pytest.warns(sl.ForcedValueWarning):
+        assert_same(mixed(image(3, 4)), mixed.__wrapped__(image(3, 4)))
 
 
 @pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")

@@ -232,8 +232,9 @@ is done twice, that once. An array that shares memory with an argument, and that
   modules but for those of libraries that are known here: where NumPy, or a function of it, is a global, a variable of
   a function around them, an attribute of a module, or imported within; else they ask for the shape, and the trace is
   good for arrays of this shape.
-  `np.array([x, y])` and reductions of such lists (`np.max([x, y], axis=0)`, `np.median`, `np.sum`, ...) are lazy there,
-  too, where there are no more than 64 elements in a list; else they force these, as `np.maximum.reduce([x, y])` does.
+  `np.array([x, y])` and reductions of such lists (`np.max([x, y], axis=0)`, `np.median`, `np.add.reduce`, ...) are lazy
+  there, too, where there are no more than 64 elements in a list; else they force these. Extrema and truths along a list
+  (`np.maximum.reduce([x, y])`, `np.all([m, n], axis=0)`) are computed two by two: no array of all is made.
 
 `np.errstate` holds as where the call, or the operation, stands (in C, not always for values that `np.where` and its
 like do not take: [native.md](native.md#exceptions)). What stands in a block that ignores errors is one func with what

@@ -11,6 +11,7 @@ indexed by lazy ones (`indexed`).
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -24,8 +25,10 @@ from slinky.frontend.calling import broadcast_to, converted, filled, lifted
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.operations import Ramp
+from slinky.frontend.places import attribute_of_next
 from slinky.frontend.reals import known_reals, now
 from slinky.frontend.sizes import Size, known
+from slinky.frontend.tables import EXACT_REDUCTIONS
 from slinky.frontend.tracing import Trace
 from slinky.frontend.views import common_shape
 
@@ -50,7 +53,10 @@ class TracedNumpy(ModuleType):
             raise TracingError("random numbers cannot be traced: numpy.random; draw them outside of the function")
         if name in _OF_FILES:
             self._trace.reads_anew(f"np.{name}, which reads files,")
-        return _OF_LISTS.get(name) or _MAKING.get(name) or getattr(np, name)
+        found = _OF_LISTS.get(name) or _MAKING.get(name) or getattr(np, name)
+        if isinstance(found, np.ufunc) and attribute_of_next(sys._getframe(1), name) == "reduce":
+            return _OfLists(found)
+        return found
 
     def in_place_of(self, value: Any) -> Any:
         """What is seen for something that is known by a name of its own (`from numpy import zeros`); None where that is
@@ -210,12 +216,56 @@ def _stacked(given: Any) -> Any:
 
 def _reduced_list(function: Callable[..., Any]) -> Callable[..., Any]:
     """A reduction that takes lists of lazy arrays, too."""
+    ufunc = _EXTREMA.get(function)
 
     @functools.wraps(function)
     def of_any(a: Any, *given: Any, **named: Any) -> Any:
-        return function(_of_list(a)[0] if type(a) in (list, tuple) else a, *given, **named)
+        if type(a) not in (list, tuple):
+            return function(a, *given, **named)
+        if ufunc is not None and (given, named) in (((0,), {}), ((), {"axis": 0})):
+            found = _one_after_the_other(ufunc, a)
+            if found is not None:
+                return found
+        return function(_of_list(a)[0], *given, **named)
 
     return of_any
+
+
+@attrs.frozen
+class _OfLists:
+    """A ufunc that is asked for its `reduce`, which takes lists of lazy arrays, too."""
+
+    ufunc: np.ufunc
+
+    def reduce(self, array: Any, *given: Any, **named: Any) -> Any:
+        """What all have together."""
+        if type(array) not in (list, tuple):
+            return self.ufunc.reduce(array, *given, **named)
+        if (not given or given == (0,)) and named in ({}, {"axis": 0}):
+            found = _one_after_the_other(self.ufunc, array)
+            if found is not None:
+                return found
+        return self.ufunc.reduce(_of_list(array)[0], *given, **named)
+
+
+_EXTREMA: dict[Callable[..., Any], np.ufunc] = {
+    np.max: np.maximum,
+    np.min: np.minimum,
+    np.amax: np.maximum,
+    np.amin: np.minimum,
+    np.any: np.logical_or,
+    np.all: np.logical_and,
+}
+"""Reductions that give what a ufunc gives two by two."""
+
+
+def _one_after_the_other(ufunc: np.ufunc, given: Any) -> Any:
+    """What a ufunc gives along a list of lazy arrays, two by two, as it gives the same in any order; None where it does
+    not, or where these are no arrays of one shape."""
+    array = _of_list(given)[0] if ufunc.__name__ in EXACT_REDUCTIONS and len(given) > 1 else None
+    if type(array) is not LazyArray or not all(type(each) is LazyArray for each in given):
+        return None
+    return functools.reduce(ufunc, [each.astype(array.dtype, copy=False) for each in given])
 
 
 _OF_LISTS = {

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Hashable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from types import CodeType, FrameType
 
 import numpy as np
@@ -66,6 +67,24 @@ def assignment(file: str) -> tuple[Hashable, str] | None:
 def instructions_of(code: CodeType) -> tuple[dis.Instruction, ...]:
     """The instructions of code."""
     return tuple(dis.get_instructions(code))
+
+
+def attribute_of_next(frame: FrameType, name: str) -> str | None:
+    """The attribute that a frame asks next of the one of this name that it is asking for; None where it does something
+    else with that."""
+    return _attributes(frame.f_code).get((frame.f_lasti, name))
+
+
+@lru_cache(maxsize=1024)
+def _attributes(code: CodeType) -> Mapping[tuple[int, str], str]:
+    """By the offset of an instruction that asks for an attribute, and its name, the attribute that the next one asks of
+    that."""
+    done = [each for each in instructions_of(code) if each.opname != "CACHE"]
+    return {
+        (each.offset, each.argval): then.argval
+        for each, then in pairwise(done)
+        if each.opname == "LOAD_ATTR" and then.opname in ("LOAD_ATTR", "LOAD_METHOD")
+    }
 
 
 def does(frame: FrameType, *names: str) -> bool:
