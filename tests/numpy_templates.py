@@ -607,6 +607,9 @@ STATEMENTS = [
     *_lines("""
         {own}[{own} > 1] = 0
         if {own}.any(): {own} = -{own}
+        if np.array_equal({own}, {same}): {own} = {own} + 1
+        {own} = {own} * np.allclose({own}, {a})
+        {own} = {own} + np.array_equiv({own}, {a})
         {own} = {own} if {own}.size == 0 or {own}.max() > 1 else {own} + 1
         {own} = {own} * int({own}.size > 4)
         {own} = {own} + float(abs({own}).max() > 2 if {own}.size else 0)

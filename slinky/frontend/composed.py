@@ -13,7 +13,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.frontend import contracting as contracting  # they fill the table, too
+from slinky.frontend import comparing as comparing  # they fill the table, too
+from slinky.frontend import contracting as contracting
 from slinky.frontend import diagonals as diagonals
 from slinky.frontend import placing as placing
 from slinky.frontend import sliding as sliding
