@@ -587,6 +587,8 @@ STATEMENTS = [
         for j in range(3): {own} = {own} + j
         for j in range(min(len({own}), 9)): {own}[j] = {own}[j] + j
         for part in ({a}, {same}): {own} = {own} + part
+        for q, m in [({same}, {own} > 0)]: {own}[m] = q[m]
+        for q, m in [({same}, {own} > 1)]: {own}[~m] = np.maximum(q[~m], {s}) - {own}[~m]
         if {own}.shape[0] > 3: {own} = {own} * 2
         if {own}.ndim == 2: {own} = {own}[::-1]
         {own} = sum([{own}, {own}[::-1], 1])
@@ -606,6 +608,8 @@ STATEMENTS = [
     """, weight=1, sharp=True),
     *_lines("""
         {own}[{own} > 1] = 0
+        {own}[{own} > 0] += {s}
+        {own}[{own} != 1] = {own}[{own} != 1] * 2 - {s}
         if {own}.any(): {own} = -{own}
         if np.array_equal({own}, {same}): {own} = {own} + 1
         {own} = {own} * np.allclose({own}, {a})

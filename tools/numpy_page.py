@@ -206,6 +206,10 @@ is done twice, that once. An array that shares memory with an argument, and that
   once. So they are where a table is looked up that is in an object that is left alone. (`TABLE[x]` with a global, a
   variable of a function around it, an attribute of a module or of an object, or `np.arange(256) ** 0.5`, goes by
   pieces.)
+* **Elements under a mask** that go back to an array in the same statement, by operators and ufuncs alone
+  (`x[m] *= 2`, `out[m] = np.log(x[m]) + 1`), with numbers and others under the same mask, ask for nothing: they are
+  computed with `where=m`, by pieces. What is assigned to is read there, too, or a variable of the function itself.
+  Under `exact=True`, what NumPy rounds otherwise where elements lie beside each other asks for the mask.
 * **What is not understood** runs whole, on full arrays, each time; `explain` names it, with its line. With
   `sl.jit(strict=True)` it is a `TracingError` instead.
 * **Other arrays** that the function comes to by a name of its own (a global, a variable of a function around it, an

@@ -277,6 +277,10 @@ class LazyArray:
     def __setitem__(self, given: Any, value: Value) -> None:
         if self.is_scalar:
             raise TypeError(f"'numpy.{self.dtype}' object does not support item assignment")
+        if getattr(type(value), "__slinky_selected__", False):
+            if value.store(self, given):
+                return
+            value = value.taken()
         view = self._basic(given)
         if view is None:
             _fancy_indexing().fancy_assign(self, given, value)

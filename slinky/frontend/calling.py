@@ -37,7 +37,7 @@ from slinky.frontend.tracing import Trace
 from slinky.frontend.views import common_shape, shape_in_words
 from slinky.graph.terms import own_power
 
-_OPERATORS: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
+OPERATORS: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
     "add": (operator.add, np.add),
     "sub": (operator.sub, np.subtract),
     "mul": (operator.mul, np.multiply),
@@ -63,6 +63,7 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
     "abs": (operator.abs, np.absolute),
     "invert": (operator.invert, np.invert),
 }
+"""What Python's operators are of numbers, and of arrays."""
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -363,7 +364,7 @@ def _put(result: Any, out: Any) -> Any:
 
 def call_operator(name: str, given: tuple[Any, ...]) -> Any:
     """An operator of lazy arrays and others."""
-    function, ufunc = _OPERATORS[name]
+    function, ufunc = OPERATORS[name]
     others = [value for value in given if not is_known(value)]
     if any(map(_takes_over, others)):
         return NotImplemented
@@ -373,7 +374,7 @@ def call_operator(name: str, given: tuple[Any, ...]) -> Any:
         return _called_with_others(name, given)
     if name == "pow":
         return _power(given)
-    if all(_is_number(value) for value in given) and name != "matmul":
+    if all(is_number(value) for value in given) and name != "matmul":
         exactness = exactness_of(ufunc, dtypes_among(given))
         return pointwise(function, given, name=ufunc.__name__, unpacked=True, exactness=exactness)
     return ufunc(*given)
@@ -382,7 +383,7 @@ def call_operator(name: str, given: tuple[Any, ...]) -> Any:
 def _called_with_others(name: str, given: tuple[Any, ...]) -> Any:
     """An operator of lazy arrays and what is no array of numbers. No number equals None or a text, whatever it is;
     else NumPy is asked about the values."""
-    function, _ = _OPERATORS[name]
+    function, _ = OPERATORS[name]
     first, second = given
     if name not in ("eq", "ne") or not (second is None or type(second) is str):
         return opaque(function, given, {})
@@ -420,7 +421,7 @@ def _power(given: tuple[Any, ...]) -> Any:
     is_truth = type(base) is LazyArray and base.is_scalar and base.dtype == np.bool_
     if is_truth or (is_array and is_whole):
         return np.power(base, exponent)  # scalars that are truths have no power of their own; C knows integers
-    numbers_only = all(_is_number(value) for value in given)
+    numbers_only = all(is_number(value) for value in given)
     return pointwise(operator.pow, given, name="power", unpacked=numbers_only, exactness=exactness_of(np.power))
 
 
@@ -429,7 +430,7 @@ def _is_of_python(value: Any) -> bool:
     return value.__class__ in (int, float) and type(value) in (int, float, Real)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """Whether Python has a number or a scalar of NumPy here."""
     if type(value) is LazyArray:
         return value.is_scalar
@@ -438,7 +439,7 @@ def _is_number(value: Any) -> bool:
 
 def call_in_place(name: str, array: LazyArray, other: Any) -> Any:
     """An operator that writes to its array."""
-    _, ufunc = _OPERATORS[name]
+    _, ufunc = OPERATORS[name]
     if not is_known(other):
         if _takes_over(other):
             return NotImplemented
@@ -458,7 +459,7 @@ _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {"pow": operator.ipow, "matmul
 
 def _without_elements(value: Any) -> Any:
     """An array like a lazy one, and what NumPy makes of other values, with no elements; numbers as they are."""
-    if _is_number(value):
+    if is_number(value):
         return value.dtype.type(1) if type(value) is LazyArray else known(value) if type(value) is Size else value
     own = value if type(value) is LazyArray else np.asarray(value)
     return np.empty((1,) * (own.ndim - 2) + (0,) * min(own.ndim, 2), own.dtype)

@@ -7,7 +7,7 @@ one of two, by pieces.
 
 from __future__ import annotations
 
-import operator
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,23 +15,22 @@ import numpy as np
 from slinky.frontend.arrays import LazyArray, Value, is_traceable
 from slinky.frontend.calling import converted, lifted, pointwise
 from slinky.frontend.contracting import taken
-from slinky.frontend.fences import filled_in, opaque, relaxed
+from slinky.frontend.fences import opaque
 from slinky.frontend.given import lazy_arrays, trace_of
 from slinky.frontend.nodes import Shape, numbers
+from slinky.frontend.selected import select, taken_by_masks
 from slinky.frontend.sizes import same
 from slinky.frontend.tables import NotUnderstoodError
-from slinky.frontend.tracing import values_of
 
 
 def fancy_index(array: LazyArray, given: Any) -> Any:
     """Indexing by arrays."""
-    trace = trace_of((array, given))
+    trace_of((array, given))
     entries = given if isinstance(given, tuple) else (given,)
+    if type(given) is LazyArray and given.dtype == np.bool_:
+        return select(array, given, sys._getframe(2))  # that of who asks `array` for its items
     if any(_is_mask(entry) for entry in entries):
-        trace.forced("indexing by a mask")
-        arrays = lazy_arrays((array, given))
-        values = values_of([a._view for a in arrays], trace)
-        return relaxed(filled_in(operator.getitem, (array, given), {}, values), arrays)
+        return taken_by_masks(array, given)
     try:
         return taken(array, entries)
     except NotUnderstoodError:

@@ -12,7 +12,8 @@ import dis
 import os
 import re
 import sys
-from collections.abc import Hashable, Mapping
+from bisect import bisect_right
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import CodeType, FrameType
@@ -72,7 +73,7 @@ def instructions_of(code: CodeType) -> tuple[dis.Instruction, ...]:
 def attribute_of_next(frame: FrameType, name: str) -> str | None:
     """The attribute that a frame asks next of the one of this name that it is asking for; None where it does something
     else with that."""
-    return _attributes(frame.f_code).get((frame.f_lasti, name))
+    return _attributes(frame.f_code).get((begin_of(frame), name))
 
 
 @lru_cache(maxsize=1024)
@@ -85,6 +86,17 @@ def _attributes(code: CodeType) -> Mapping[tuple[int, str], str]:
         for each, then in pairwise(done)
         if each.opname == "LOAD_ATTR" and then.opname in ("LOAD_ATTR", "LOAD_METHOD")
     }
+
+
+def begin_of(frame: FrameType) -> int:
+    """The offset of the instruction that a frame stands at: maybe at its caches, which follow it."""
+    begins = _begins(frame.f_code)
+    return begins[bisect_right(begins, frame.f_lasti) - 1]
+
+
+@lru_cache(maxsize=1024)
+def _begins(code: CodeType) -> Sequence[int]:
+    return [each.offset for each in instructions_of(code) if each.opname != "CACHE"]
 
 
 def does(frame: FrameType, *names: str) -> bool:
