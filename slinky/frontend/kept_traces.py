@@ -22,7 +22,7 @@ from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
 from slinky.frontend.opening import MOST_BYTES, Path, arrays_in, paths_of
-from slinky.frontend.reading import Reads
+from slinky.frontend.reading import Reads, random_numbers
 from slinky.frontend.reals import FLOATS, ToldFloatError
 from slinky.frontend.seeing import may_catch, takes_stand_ins
 from slinky.frontend.stand_ins import StandIns
@@ -319,7 +319,7 @@ class Traces:
             nonlocal number
             number += 1
             if draws_numbers(value):
-                raise TracingError(f"{trace.name}: random numbers cannot be traced; draw them outside of the function")
+                raise random_numbers(trace.name, f"{names[number][1]}, a generator of such")
             parameter, name = names[number]
             if type(value) in FLOATS and trace.tells_floats:
                 return trace.reals.argument(value, number, name)

@@ -19,13 +19,13 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.errors import TracingError
 from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, converted, filled, lifted
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.operations import Ramp
 from slinky.frontend.places import attribute_of_next
+from slinky.frontend.reading import random_numbers
 from slinky.frontend.reals import known_reals, now
 from slinky.frontend.sizes import Size, known
 from slinky.frontend.tables import EXACT_REDUCTIONS
@@ -50,7 +50,7 @@ class TracedNumpy(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "random":
-            raise TracingError("random numbers cannot be traced: numpy.random; draw them outside of the function")
+            raise random_numbers(self._trace.name, "numpy.random")
         if name in _OF_FILES:
             self._trace.reads_anew(f"np.{name}, which reads files,")
         found = _OF_LISTS.get(name) or _MAKING.get(name) or getattr(np, name)

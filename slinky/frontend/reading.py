@@ -88,6 +88,14 @@ _OF_C = (
 """What classes have of C's for attributes and methods, and for the entries of named tuples."""
 
 
+def random_numbers(function: str, what: str) -> TracingError:
+    """What to raise where a function comes to random numbers."""
+    return TracingError(
+        f"{function} may not draw random numbers ({what}): they cannot be traced, for each call would have the same. "
+        f"Draw them outside of it, and give it the arrays as arguments"
+    )
+
+
 @attrs.frozen(eq=False)
 class _Attribute:
     """Reads an attribute of something."""
@@ -390,9 +398,7 @@ class Reads:
         if value is copy.copy:
             self._refuse("it copies what it is given as it is")  # what stands for an object is none of these
         if draws_numbers(value):
-            raise TracingError(
-                f"random numbers cannot be traced: {name}; draw them outside, and give them as arguments"
-            )
+            raise random_numbers(self._stack[-1].__qualname__, f"{name}, a generator of such")
         if is_module(value):
             self._note(read, value, name)
             self._module(value, attributes)
@@ -474,9 +480,7 @@ class Reads:
 
     def _module(self, module: ModuleType, attributes: frozenset[str]) -> None:
         if module.__name__ == "numpy" and "random" in attributes:
-            raise TracingError(
-                "random numbers cannot be traced: numpy.random; draw them outside, and give them as arguments"
-            )
+            raise random_numbers(self._stack[-1].__qualname__, "numpy.random")
         told = sorted(attributes & _STATES) if module.__name__ == "numpy" else []
         if told:
             self._refuse(f"numpy.{told[0]} tells what was set")
