@@ -388,7 +388,10 @@ def fault(program: Program, jit: Callable[[Callable[..., Any]], Callable[..., An
         if failed is not None:
             if failed.startswith("it wrote") or _error(wrong) == _error(failed):
                 continue
-            if wrong is None and run(attrs.evolve(program, lines=_needed(program.lines)).function(), arrays)[1] is None:
+            if wrong is None and any(
+                run(attrs.evolve(program, lines=lines).function(), arrays)[1] is None
+                for lines in (_needed(program.lines), _spared(program, arrays))
+            ):
                 continue  # what no result depends on is not computed, and raises no errors
             return f"{what}{wrong or 'a result'} in place of {failed}"
         wrong = wrong or difference(got, want, program.rounded)
@@ -407,6 +410,33 @@ def _needed(lines: Sequence[str]) -> tuple[str, ...]:
             kept.append(line)
             names.update(re.findall(r"\w+", line))
     return tuple(reversed(kept))
+
+
+def _spared(program: Program, arrays: Sequence[Array]) -> tuple[str, ...]:
+    """The lines of a program without those that fail, which would give a name to something, and without those that
+    speak of such names alone; all of them where others speak of these, too."""
+    names: dict[str, Any] = {"np": np} | {f"a{k}": array.copy(order="K") for k, array in enumerate(arrays)}
+    exec(HELPER, names)
+    kept: list[str] = []
+    gone: set[str] = set()
+    for line in program.lines[:-1]:
+        given = re.match(r"(\w+) = ", line)
+        spoken = set(re.findall(r"\b[av]\d+\b", line))
+        if spoken & gone:
+            if given is None and not spoken <= gone:
+                return program.lines
+            gone |= {given[1]} if given is not None else set()
+            continue
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                exec(line, names)
+            kept.append(line)
+        except Exception:
+            if given is None:
+                return program.lines
+            gone.add(given[1])
+    return (*kept, program.lines[-1])
 
 
 def _error(failed: str | None) -> str:

@@ -239,6 +239,9 @@ TEMPLATES = [
         np.sort(np.unique_values({n}))
         np.partition({n}, 0, axis={k})[:1]
         np.histogram({f}, bins=3, range=(-2, 2))[0]
+        np.histogram({n}, [-2, 0, 1, 5])[0]
+        np.histogram({n} * 2, 4, (-3, 3.5))[1]
+        np.histogram2d({n}.reshape(-1), {same}.reshape(-1), [[-1, 0, 2], 3], [None, (-2, 2)])[0]
         np.choose({b} * 1, [{s}, {s}])
         np.sort_complex({n})
         np.piecewise({n}, [{same} > 0], [1, 2])

@@ -308,6 +308,7 @@ computed so much beyond its ends: the roll is a slice of it, as those of stencil
 
 Sums and means of all of an array of floats, or along its first axes, go by pieces of what they reduce, too, and so do
 extrema, `any`, `all`, and sums of integers along any axes: what is computed for them alone need never be there in full.
+Histograms go by pieces of what they count, too, where edges are known: of numbers of bins in a range, or given.
 NumPy adds the floats of an array in C order by halves of halves, of which slinky keeps those that are complete, so
 that results have NumPy's bits, in whatever pieces; along first axes, it adds row after row, but where there is just one
 column. Which of the two it is depends on which axes have more than one element, so the trace of one column is another
