@@ -243,6 +243,9 @@ TEMPLATES = [
         np.histogram({n} * 2, 4, (-3, 3.5))[1]
         np.histogram2d({n}.reshape(-1), {same}.reshape(-1), [[-1, 0, 2], 3], [None, (-2, 2)])[0]
         np.choose({b} * 1, [{s}, {s}])
+        np.unravel_index(abs({i}) % 6, (2, 3))[1]
+        np.unravel_index(np.argmax({n}), {n}.shape + (1,))[0]
+        np.ravel_multi_index((abs({i}) % 3, abs({i}) % 2), (3, 2), order="F")
         np.sort_complex({n})
         np.piecewise({n}, [{same} > 0], [1, 2])
         np.piecewise({n}, [{same} > 1, {same} < 0], [{s}, 2])

@@ -1,4 +1,5 @@
-"""Handlers of functions that put elements at other places of a new array: triangles, diagonals, insertions, grids.
+"""Handlers of functions that put elements at other places of a new array (triangles, diagonals, insertions, grids),
+and of those that say places by numbers.
 
 Invariant: a handler gives what NumPy gives for the same arguments, or refuses by `NotUnderstoodError`.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import attrs
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, made, placed
@@ -15,7 +17,7 @@ from slinky.frontend.calling import call_function, cast, converted, lifted, poin
 from slinky.frontend.given import as_lazy, axis_of, lazy_arrays, trace_of
 from slinky.frontend.operations import Ramp
 from slinky.frontend.rearranging import COPY, ELEMENTS, broadcasted, concatenate, pad, ravel
-from slinky.frontend.sizes import Length
+from slinky.frontend.sizes import Length, Size
 from slinky.frontend.tables import NotUnderstoodError, understood
 from slinky.frontend.tracing import Trace
 from slinky.frontend.views import common_shape, sliced
@@ -179,6 +181,64 @@ def _end(given: Value, array: LazyArray) -> LazyArray | None:
     if not np.can_cast(found.dtype, array.dtype, "same_kind"):
         raise NotUnderstoodError("dtypes")  # NumPy says so
     return cast(found, array.dtype)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Places as numbers
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class _Unraveled:
+    """The places of elements along each axis, of numbers that count them in an order."""
+
+    order: str
+    __name__ = "unravel_index"
+
+    def __call__(self, numbers: Any, *shape: int) -> Any:
+        return np.unravel_index(numbers, shape, self.order)  # type: ignore[call-overload]
+
+
+@attrs.frozen
+class _Raveled:
+    """The numbers of elements in an order, of their places along so many axes."""
+
+    count: int
+    mode: Any
+    order: str
+    __name__ = "ravel_multi_index"
+
+    def __call__(self, *given: Any) -> Any:
+        return np.ravel_multi_index(given[: self.count], given[self.count :], self.mode, self.order)  # type: ignore[call-overload]
+
+
+@understood(np.unravel_index, how=ELEMENTS)
+def unravel_index(indices: Value, shape: Any, order: str = "C") -> tuple[LazyArray, ...]:
+    """Places along each axis of a shape, whose extents are told at each call."""
+    if not isinstance(shape, tuple) or len(shape) < 2 or not all(type(n) in (int, Size) for n in shape):
+        raise NotUnderstoodError("shapes of one axis, or of numbers that are no integers")
+    return pointwise(_Unraveled(_order(order)), (as_lazy(indices), *shape), name="unravel_index")  # type: ignore[no-any-return]
+
+
+@understood(np.ravel_multi_index, how=ELEMENTS)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> LazyArray:
+    """The numbers of elements of a shape, of their places along each axis."""
+    own = multi_index if isinstance(multi_index, tuple) else ()
+    modes = mode if isinstance(mode, tuple) else (mode,)
+    if not isinstance(dims, tuple) or not own or len(own) != len(dims) or not all(type(m) is str for m in modes):
+        raise NotUnderstoodError("places that are no tuple")  # NumPy goes through an array, or says what is wrong
+    trace = trace_of(own)
+    places = [lifted(each, trace) for each in own]
+    if not all(type(n) in (int, Size) for n in dims):
+        raise NotUnderstoodError("numbers that are no integers")
+    function = _Raveled(len(own), mode, _order(order))
+    return pointwise(function, (*places, *dims), name="ravel_multi_index")  # type: ignore[no-any-return]
+
+
+def _order(given: Any) -> str:
+    if given not in ("C", "F"):
+        raise NotUnderstoodError("orders")  # NumPy says so
+    return str(given)
 
 
 # ----------------------------------------------------------------------------------------------------------------
