@@ -65,6 +65,19 @@ def test_a_block_of_which_a_part_changes_in_a_loop_and_another_does_not() -> Non
     np.testing.assert_array_equal(three, np.full((6, 6), -3))
 
 
+def test_a_block_in_a_loop_that_has_no_iterations() -> None:
+    """A plan takes the view of the one block before it is known whether there are any."""
+    p = elementwise()
+    p, (rows, _, _) = sl.split_loop(p, "more.y", 3, rc=True)
+    p, made = sl.compute_at(p, "make", rows, rc=True)
+    p = sl.divide_dim(sl.store_at(p, made.alloc, rows), made.alloc, 0, 3)
+    p = sl.cut_loop(p, rows, p.args()[1].bounds("y").min + 4)
+    for height in (10, 6, 3, 1, 0):
+        for width in (2, 0):
+            image = np.arange(height * width, dtype=np.int16).reshape(height, width)
+            np.testing.assert_array_equal(p(image), image * -2 + 1)
+
+
 SIZES = ((7, 5, (0, 0)), (1, 1, (-3, 2)), (0, 4, (0, 0)), (4, 0, (1, 1)), (5, 13, (-2, -7)), (3, 16, (9, -16)))
 
 

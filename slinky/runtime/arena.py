@@ -151,10 +151,16 @@ class Site(dict[Shape, Array]):
         elif size <= self._memory.size:
             array = array_on(self._memory, extents, dtype)
         else:
-            array = np.empty((0,) * len(extents), dtype)
+            array = _without_elements(extents, dtype)
         self[shape] = array
         self.read_only[shape] = read_only(array)
         return array
+
+
+def _without_elements(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An array in the place of one of this shape that nobody uses. There are as many along all axes but the last, for a
+    plan may take the view of one of its blocks (see `ir.blocks`) as soon as it has it."""
+    return array_on(np.empty(0, np.uint8), (*shape[:-1], 0), dtype) if shape else np.empty((), dtype)
 
 
 def array_on(memory: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
