@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import stat
@@ -533,6 +534,71 @@ def test_what_cannot_be_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(sl.CompilationError, match="what is compiled cannot be kept in "):
         compiling.library(text, made_by)
     assert not list(folder.glob("making-*"))
+
+
+@needs_compiler
+@pytest.mark.parametrize("where", ["file", "compiler"])
+def test_a_folder_that_is_full_is_none_to_compile_in(folder: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    """Neither for what is written by ourselves, nor for the compiler, which has words of its own for that. What is kept
+    there is used."""
+    own = folder.parent.parent / "own"
+    own.mkdir()
+    monkeypatch.setattr(compiling, "_usable_own_folder", lambda: own)
+    made_by = compiling.compiler()
+    assert made_by is not None
+    kept = "int seven(void) { return 7; }\n"
+    assert made_by.file(kept).parent == folder
+    run, write_through, require_room = compiling._run, compiling._write_through, compiling._require_room
+    tried: list[Path] = []
+
+    def full(path: Path) -> None:
+        if folder in path.parents:
+            tried.append(path)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def running(command: list[str], made: Path) -> None:
+        try:
+            full(made)
+        except OSError as error:
+            raise sl.CompilationError(f"ld: {error}") from None
+        run(command, made)
+
+    if where == "file":
+        monkeypatch.setattr(compiling, "_write_through", lambda path, mode: (full(path), write_through(path, mode)))
+    else:
+        monkeypatch.setattr(compiling, "_run", running)
+        monkeypatch.setattr(compiling, "_require_room", lambda path: (full(path), require_room(path)))
+    for n in (8, 9):
+        text = f"int f(void) {{ return {n}; }}\n"
+        assert made_by.file(text).parent == own
+        assert compiling.library(text, made_by).f() == n
+    assert len(tried) == (1 if where == "file" else 2)  # and not again
+    assert made_by.file(kept).parent == folder
+    assert len(list(folder.iterdir())) == 2
+
+
+@needs_compiler
+def test_what_cannot_be_compiled_is_said_where_there_is_room(folder: Path) -> None:
+    made_by = compiling.compiler()
+    assert made_by is not None
+    with pytest.raises(sl.CompilationError, match="failed:\n"):
+        made_by.file("int no\n")
+    assert made_by.file("int ten(void) { return 10; }\n").parent == folder
+
+
+@pytest.mark.skipif(not hasattr(os, "ST_NOEXEC"), reason="disks are never for data alone here")
+def test_a_folder_on_a_disk_for_data_alone_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = os.environ["SLINKY_CACHE"]
+    assert compiling._folder(asked) == folder
+    statvfs = os.statvfs
+
+    def for_data(path: Path) -> Any:
+        fields = list(statvfs(path))
+        fields[8] |= os.ST_NOEXEC if path == folder else 0
+        return os.statvfs_result(fields)
+
+    monkeypatch.setattr(os, "statvfs", for_data)
+    assert compiling._folder(asked) != folder
 
 
 @needs_compiler

@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import errno
 import hashlib
 import importlib.util
 import os
@@ -58,6 +59,10 @@ FAST_GCC_FLAGS = ("-fassociative-math", "-freciprocal-math", "-fno-signed-zeros"
 """And sums in another order: of the compiler that the text can tell where not to do that."""
 MOST_LIBRARIES = 1000
 """How many the folder keeps; those that have not been used for longest leave."""
+ROOM = 1 << 20
+"""Where there is room for so many bytes, a compiler that fails did not fail for want of it."""
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO})
+"""What a disk says that is full, or is not to be written to, whatever folders and files there are."""
 LONGEST = 24 * 60 * 60
 """Nobody compiles one library for more seconds."""
 
@@ -87,7 +92,17 @@ class Compiler:
 
     def file(self, text: str) -> Path:
         """The library of a text, which is compiled if it is not kept. Raises `CompilationError`."""
-        path = _folder(os.environ.get("SLINKY_CACHE")) / f"{self.digest(text)}.so"
+        folder, name = _folder(os.environ.get("SLINKY_CACHE")), f"{self.digest(text)}.so"
+        path = folder / name
+        if folder not in _full or _is_kept(text, path):
+            try:
+                _under_way.compiled(text, self, path)
+                return path
+            except NoRoomError:
+                if folder == _usable_own_folder():
+                    raise
+                _full.add(folder)
+        path = _usable_own_folder() / name
         _under_way.compiled(text, self, path)
         return path
 
@@ -140,6 +155,14 @@ class Shipped(Compiler):
 
 class NotShippedError(CompilationError):
     """A library is asked for that was not compiled before."""
+
+
+class NoRoomError(CompilationError):
+    """A folder takes no more."""
+
+
+_full: set[Path] = set()
+"""Folders that took no more: what is kept there is used, and nothing is compiled there in this process."""
 
 
 def compiler() -> Compiler | None:
@@ -264,14 +287,27 @@ def _compile(text: str, made_by: Compiler, path: Path) -> None:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix="making-") as making:
             source, made = Path(making) / "kernel.c", Path(making) / "kernel.so"
             source.write_bytes(_in_bytes(text))
-            _run([*made_by.command, *made_by.flags, "-o", str(made), str(source), "-lm"], made)
+            try:
+                _run([*made_by.command, *made_by.flags, "-o", str(made), str(source), "-lm"], made)
+            except CompilationError:
+                _require_room(Path(making))  # compilers have words of their own for that
+                raise
             source.write_bytes(_kept_text(text, made.read_bytes()))
             for each, mode in ((source, 0o600), (made, 0o700)):
                 _write_through(each, mode)
             os.replace(source, path.with_suffix(".c"))
             os.replace(made, path)
     except OSError as error:
-        raise CompilationError(f"what is compiled cannot be kept in {path.parent}: {error}") from None
+        kind = NoRoomError if error.errno in _NO_ROOM else CompilationError
+        raise kind(f"what is compiled cannot be kept in {path.parent}: {error}") from None
+
+
+def _require_room(folder: Path) -> None:
+    """Raises `OSError` where a folder takes no library."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(ROOM))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _run(command: list[str], made: Path) -> None:
@@ -317,21 +353,30 @@ def _forget_old(folder: Path) -> None:
 
 def _folder(given: str | None) -> Path:
     """A folder that only this user can write to, as is asked each time: the cache folder's, or where that is not to be
-    had, one of its own."""
+    had, one of this process."""
     folder = cache_folder(given) / "native"
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if _is_ours(folder):
-        return folder
+    return folder if _is_ours(folder) else _usable_own_folder()
+
+
+def _usable_own_folder() -> Path:
+    """The folder of this process, anew where somebody has removed it."""
     if not _is_ours(_own_folder()):
         _own_folder.cache_clear()
     return _own_folder()
 
 
 def _is_ours(folder: Path) -> bool:
+    """Whether this user alone can write to a folder, and libraries can be loaded from it."""
     with contextlib.suppress(OSError):
-        return os.access(folder, os.W_OK) and is_of(folder, this_user())
+        return os.access(folder, os.W_OK) and is_of(folder, this_user()) and not _is_for_data_alone(folder)
     return False
+
+
+def _is_for_data_alone(folder: Path) -> bool:
+    """Whether nothing on the disk of a folder may be run, as administrators can say."""
+    return hasattr(os, "statvfs") and bool(os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0))
 
 
 @cache
