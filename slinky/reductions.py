@@ -84,7 +84,7 @@ def reduce(
         raise GraphError(f"reduce() knows {', '.join(_REDUCED.values())}, got {cited(ufunc)}")
     axes = _reduced_axes(_REDUCED[ufunc], source, target)
     dtype = target.buffer.dtype
-    if source.buffer.dtype != dtype and ufunc in (np.maximum, np.minimum):
+    if ufunc in (np.maximum, np.minimum) and not np.can_cast(source.buffer.dtype, dtype, "equiv"):
         raise GraphError(
             f"{_REDUCED[ufunc]}(): {source.buffer.name!r} is {source.buffer.dtype}, and its extrema are not {dtype}"
         )

@@ -9,6 +9,7 @@ import pytest
 from test_in_place import Array, buffer, chain
 
 import slinky as sl
+from slinky.runtime.callbacks import are_equal
 
 
 def test_checked_mode_tests_what_is_declared() -> None:
@@ -68,6 +69,32 @@ def test_padding_may_hold_anything(dtype: Any) -> None:
     source = np.zeros(5, dtype)
     sl.build_pipeline([a], [b]).run(source, np.zeros(5, dtype), checked=True)
     assert len(calls) > 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, [("a", "f4"), ("b", "i4")]])
+def test_bits_of_nan_may_be_any(dtype: Any) -> None:
+    """A processor that multiplies two of them gives the bits of the one or the other."""
+    whole, apart = np.ones(3, dtype), np.ones(3, dtype)
+    floats = whole["a"] if whole.dtype.names else whole.real
+    floats[1] = np.nan
+    others = apart["a"] if apart.dtype.names else apart.real
+    others[1] = np.copysign(others.dtype.type(np.nan), -1)
+    assert whole.tobytes() != apart.tobytes()
+    assert are_equal(whole, apart)
+    floats[0], others[0] = 0.0, -0.0
+    assert not are_equal(whole, apart)
+
+
+def test_products_of_nans_work_in_place_in_checked_mode() -> None:
+    y, x = sl.variables("y x")
+    a, factor, out = (sl.BufferExpr(name, np.float32, rank) for name, rank in (("a", 2), ("factor", 0), ("out", 2)))
+    sl.arithmetic(a[y, x] * factor[()], out[y, x], name="scale")
+    p = sl.build_pipeline([a, factor], [out])
+    given = np.full((8, 16), np.nan, np.float32)
+    for source in (given, given[::-1, ::-1], given[:, ::2]):  # other loops of NumPy's than that over what is copied
+        found = np.empty(source.shape, np.float32)
+        p.run(source, np.array(-np.nan, np.float32), found, checked=True)
+        assert np.isnan(found).all()
 
 
 @pytest.mark.parametrize("swapped", [False, True])

@@ -211,6 +211,16 @@ def test_reductions_by_ufuncs(ufunc: np.ufunc) -> None:
         np.testing.assert_array_equal(result.numpy(), ufunc.reduce(a, axis=1), strict=True)
 
 
+@pytest.mark.parametrize("dtype", [">f8", ">i4", ">u2", ">f2"])
+@pytest.mark.parametrize("name", ["sum", "max", "min", "mean", "argmax"])
+def test_reductions_of_another_byte_order(name: str, dtype: str) -> None:
+    a = (np.arange(15) * 7 % 11).astype(dtype).reshape(3, 5)
+    found = getattr(tensor(a, s.m, s.k), name)(s.k)
+    expected = getattr(a, name)(axis=1)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-3)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     ("ufunc", "dtype"),

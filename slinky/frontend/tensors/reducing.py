@@ -73,7 +73,7 @@ def averaged(source: Node, over: Sequence[object], *, reassociate: bool) -> Node
     dims = along(source, over, "mean")
     if source.dtype.kind not in "biuf":
         raise TensorError(f"mean() takes real numbers, and {source.title} is {source.dtype}")
-    dtype = source.dtype if source.dtype.kind == "f" else np.dtype(np.float64)
+    dtype = source.dtype.newbyteorder("=") if source.dtype.kind == "f" else np.dtype(np.float64)
     if not dims:
         return converted(source, dtype)
     if dtype == np.float16:  # NumPy adds these in float32
