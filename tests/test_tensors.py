@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -268,6 +269,72 @@ def test_values_of_all_back_ends_are_the_same(backend: str) -> None:
 def test_copies_of_a_tensor_compute_the_same() -> None:
     t = tensor(ramp(4), s.x) + 1
     np.testing.assert_array_equal(copy.copy(t).numpy(), t.numpy())
+
+
+def pickled(t: Any) -> Any:
+    """What comes out of a pickle."""
+    return pickle.loads(pickle.dumps(t))
+
+
+def of_all_kinds() -> list[sl.Tensor]:
+    """Tensors of each kind of operation."""
+    i = tensor(ramp(12), s.i)
+    windows = i.to(s.y, s.k, constraints=[(s.i, 2 * s.y + 3 * s.k), (sl.size(s.k), 2)])
+    rows = i.to(s.m, s.n, constraints=[(s.i, s.m * sl.size(s.n) + s.n), (sl.size(s.n), 4)])
+    border = sl.Tensor(np.ones(14)).to(s.y)
+    wide = i.to(s.y, constraints=[(s.y, s.i + 1), (sl.size(s.y), sl.size(s.i) + 2)], outside=border)
+    chosen = np.where(windows > 3, windows**2, 0.5 - windows).astype("f4").named("chosen")
+    return [
+        *(i, windows, rows, wide, chosen, chosen.sum(s.k, reassociate=True), rows.mean(), rows.argmax(s.n)),
+        *(np.clip(rows, a_min=-1, a_max=2), 2**rows, np.divmod(rows, 3)[1], rows.transpose(), np.add(i, i, dtype="f4")),
+        (windows * 2).sum(s.k).scheduled(lambda p: sl.split_loop(p, "sum.y", 2)),
+    ]
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled], ids=["copy", "deepcopy", "pickle"])
+def test_tensors_come_again(again: Any) -> None:
+    for t in of_all_kinds():
+        found = again(t)
+        assert (str(found.loop_tree), found.shape, found.dtype) == (str(t.loop_tree), t.shape, t.dtype)
+        assert (found.name, found.symbolic_shape) == (t.name, t.symbolic_shape)
+        np.testing.assert_array_equal(found.numpy(), t.numpy(), strict=True)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, pickled], ids=["deepcopy", "pickle"])
+def test_a_tensor_that_comes_again_has_sizes_of_its_own(again: Any) -> None:
+    """They follow from each other as those of the first one do, and from nothing of these."""
+    a, b = sl.Tensor(s.m, s.k, name="a"), sl.Tensor(s.k, s.m, name="b")
+    a.set_size(2, 3)
+    own = (a * b).sum(s.k)
+    c = again(own)
+    left, right = c.inputs
+    assert (left.shape, right.shape, c.shape) == ((2, 3), (3, 2), (2,))
+    left.resize(4, 5)
+    assert (right.shape, a.shape, b.shape) == ((5, 4), (2, 3), (3, 2))
+    with pytest.raises(sl.TensorSizeError, match="k of b == 6"):
+        right.set(ramp(6, 4))
+    with pytest.raises(sl.TensorSizeError, match="m of a == 2"):
+        left + a
+    values = ramp(2, 3)
+    a.set(values)
+    other = again(a + 1)
+    other.inputs[0].set(ramp(1, 1))
+    np.testing.assert_array_equal((a + 1).numpy(), values + 1)
+    np.testing.assert_array_equal(other.numpy(), ramp(1, 1) + 1)
+
+
+def test_long_chains_come_again() -> None:
+    t = tensor(ramp(3), s.x)
+    for _ in range(2000):
+        t = t + 1
+    np.testing.assert_array_equal(pickled(t).numpy(), t.numpy())
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled], ids=["copy", "deepcopy", "pickle"])
+def test_dimensions_come_again(again: Any) -> None:
+    found = again(sl.dims("m k"))
+    assert list(found) == [s.m, s.k]
+    assert found.k is s.k
 
 
 # Other libraries ------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from slinky.errors import DimensionError, GraphError, TensorError, cited
 from slinky.graph.buffers import variables
@@ -33,6 +34,9 @@ class Dims:
             return self._dims[name]
         except KeyError:
             raise DimensionError(f"there is no dimension {name!r} among {', '.join(self._dims)}") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dims, (tuple(self),)
 
     def __iter__(self) -> Iterator[Variable]:
         return iter(self._dims.values())

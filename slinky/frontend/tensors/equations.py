@@ -41,13 +41,13 @@ _serial = itertools.count()
 
 
 class Unknown:
-    """The size of a dimension of a tensor; `value` where it was given, and `given` says by what."""
+    """The size of a dimension `of` a tensor; `value` where it was given, and `given` says by what."""
 
     __slots__ = ("__weakref__", "equations", "given", "of", "symbol", "value")
 
-    def __init__(self, dim: str, of: str) -> None:
+    def __init__(self, of: str) -> None:
         self.symbol = variable(f"size {next(_serial)}")
-        self.of = f"{dim} of {of}"
+        self.of = of
         self.value: int | None = None
         self.given = ""
         self.equations: WeakSet[Equation] = WeakSet()

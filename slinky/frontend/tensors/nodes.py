@@ -53,7 +53,7 @@ class Node:
 
     def new_size(self, dim: Variable) -> Unknown:
         """An unknown for a dimension."""
-        return Unknown(called(dim, self.dims), self.title)
+        return Unknown(f"{called(dim, self.dims)} of {self.title}")
 
     def require(self, equations: Sequence[Equation]) -> None:
         """Keep equations. Raises `TensorSizeError` where they cannot hold."""

@@ -6,6 +6,7 @@ Invariant: what `slinky.reductions` would refuse is refused here, where it is wr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import methodcaller
 from typing import Any, Literal
 
 import numpy as np
@@ -43,7 +44,7 @@ def along(source: Node, over: Sequence[object], what: str) -> tuple[Variable, ..
 
 def converted(source: Node, dtype: np.dtype[Any]) -> Node:
     """The elements as elements of another dtype."""
-    return Elementwise("astype", lambda term: term.astype(dtype), [source])
+    return Elementwise("astype", methodcaller("astype", dtype), [source])
 
 
 def combined(source: Node, ufunc: object, over: Sequence[object], what: str, *, reassociate: bool = False) -> Node:

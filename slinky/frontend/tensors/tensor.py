@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NoReturn, cast
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -21,6 +23,7 @@ from slinky.errors import ArgumentError, CheckFailedError, GraphError, TensorErr
 from slinky.frontend.tensors.dimensions import is_dimension, listed, unnamed
 from slinky.frontend.tensors.drawing import TensorGraph, drawn
 from slinky.frontend.tensors.equations import Sizes
+from slinky.frontend.tensors.flat import FlatGraph, flattened, made_again
 from slinky.frontend.tensors.lowering import LoweredTensor, lowered, read_beyond
 from slinky.frontend.tensors.nodes import Array, Elementwise, Input, Node, in_order
 from slinky.frontend.tensors.reducing import averaged, combined, converted, placed
@@ -155,6 +158,20 @@ class Tensor:
     def __repr__(self) -> str:
         return f"<Tensor {self._node.name or self._node.operation}: {self.dtype}[{listed(self._node.dims)}]>"
 
+    # Copies -----------------------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Tensor:
+        tensor = _of(self._node)
+        tensor._lowered, tensor._schedule = self._lowered, self._schedule
+        return tensor
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return _again(copy.deepcopy(flattened(self._node), memo), self._schedule)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles what it is computed from, with the arrays that were given, and the schedule."""
+        return _again, (flattened(self._node), self._schedule)
+
     # What is given ----------------------------------------------------------------------------------------------------
 
     def set_size(self, *sizes: int) -> Tensor:
@@ -253,15 +270,8 @@ class Tensor:
 
     def __array_function__(self, function: Callable[..., Any], _: object, given: Any, options: Any) -> Any:
         if function in (np.where, np.clip):
-            known = terms.where if function is np.where else terms.clip
-            names = tuple(options)
-            operands = (*given, *options.values())
-            count = len(given)
-
-            def call(*values: Any) -> Any:
-                return known(*values[:count], **dict(zip(names, values[count:], strict=True)))
-
-            return _elementwise(function.__name__, call, operands)
+            known = _ByNames(terms.where if function is np.where else terms.clip, tuple(options))
+            return _elementwise(function.__name__, known, (*given, *options.values()))
         name = _REDUCTIONS.get(function)
         if name is None or not given or not isinstance(given[0], Tensor) or set(options) - {"axis"} or len(given) > 2:
             raise TensorError(f"np.{function.__name__} with these arguments is not understood of tensors")
@@ -281,8 +291,7 @@ class Tensor:
     __rshift__, __rrshift__ = _both(np.right_shift)
     __lt__, __le__, __gt__, __ge__ = (_both(f)[0] for f in (np.less, np.less_equal, np.greater, np.greater_equal))
     __eq__, __ne__ = _both(np.equal)[0], _both(np.not_equal)[0]
-    __pow__ = _operator("power", lambda base, exponent: base**exponent)
-    __rpow__ = _reversed("power", lambda base, exponent: base**exponent)
+    __pow__, __rpow__ = _operator("power", operator.pow), _reversed("power", operator.pow)
     __neg__, __pos__, __abs__, __invert__ = map(_unary, (np.negative, np.positive, np.absolute, np.invert))
     __hash__ = object.__hash__
 
@@ -535,6 +544,13 @@ def _of(node: Node) -> Tensor:
     return tensor
 
 
+def _again(graph: FlatGraph, schedule: Pipeline | None) -> Tensor:
+    """A tensor like the one that was flattened, which has to do with no other."""
+    tensor = _of(made_again(graph))
+    tensor._schedule = schedule
+    return tensor
+
+
 def _renamed_node(node: Node, name: str) -> Node:
     """The same node by another name."""
     found = copy.copy(node)
@@ -553,12 +569,32 @@ def _elementwise(
                 f"{name} takes tensors and numbers: make the {type(operand).__name__} a tensor and name its "
                 "dimensions, sl.Tensor(array).to(s.m, s.n)"
             )
-
-    def of(*given: Any) -> Any:
-        left = iter(given)
-        return function(*(next(left) if isinstance(operand, Tensor) else operand for operand in operands))
-
+    of = _WithNumbers(function, tuple(None if isinstance(operand, Tensor) else (operand,) for operand in operands))
     return _of(Elementwise(name, of, [each._node for each in operands if isinstance(each, Tensor)], output))
+
+
+@attrs.frozen(eq=False)
+class _WithNumbers:
+    """A function, some of whose operands are `numbers`, each in a tuple of its own; the others are given."""
+
+    function: Callable[..., Any]
+    numbers: tuple[tuple[Any] | None, ...]
+
+    def __call__(self, *given: Any) -> Any:
+        left = iter(given)
+        return self.function(*(next(left) if number is None else number[0] for number in self.numbers))
+
+
+@attrs.frozen(eq=False)
+class _ByNames:
+    """A function whose last operands have these names."""
+
+    function: Callable[..., Any]
+    names: tuple[str, ...]
+
+    def __call__(self, *given: Any) -> Any:
+        count = len(given) - len(self.names)
+        return self.function(*given[:count], **dict(zip(self.names, given[count:], strict=True)))
 
 
 def _has_elements(operand: object) -> bool:
