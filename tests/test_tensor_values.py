@@ -100,6 +100,19 @@ def test_numbers_that_a_dtype_does_not_hold_are_refused_whatever_their_length() 
                     write(t, number)
 
 
+@pytest.mark.parametrize("ufunc", [np.logical_and, np.logical_or, np.logical_xor])
+def test_numbers_are_truths_where_numpy_takes_them(ufunc: np.ufunc) -> None:
+    for dtype in (bool, np.uint8, np.float32):
+        a = np.arange(3).astype(dtype)
+        for number in (0, -1, 300, 2**63 - 1, -(2**63), 0.5, float("inf"), 1j):
+            np.testing.assert_array_equal(ufunc(tensor(a, s.x), number).numpy(), ufunc(a, number), strict=True)
+        for number in (2**63, -(2**63) - 1, 10**400):
+            with pytest.raises(OverflowError):
+                ufunc(a, number)
+            with pytest.raises(sl.TensorError, match="is out of range for int64"):
+                ufunc(tensor(a, s.x), number)
+
+
 def test_powers_are_those_of_arrays() -> None:
     a = ramp(9)
     t = tensor(a, s.x)

@@ -434,6 +434,9 @@ def test_a_lazy_array_does_not_see_what_is_written_to_its_source() -> None:
 def test_lazy_arrays_of_other_things_are_refused() -> None:
     with pytest.raises(sl.TracingError, match="arrays of numbers"):
         sl.lazy(np.array(["a"]))
+    swapped = np.arange(3.0).astype(np.dtype(float).newbyteorder())
+    with pytest.raises(sl.TracingError, match=r"byte order of the machine, got .*: \.astype\(\".f8\"\) gives one"):
+        sl.lazy(swapped)
 
 
 def test_arrays_that_outlive_their_call_have_their_values() -> None:

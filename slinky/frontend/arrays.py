@@ -620,8 +620,8 @@ def lazy(array: Any, *, name: str = "array", copy: bool | None = None) -> LazyAr
     Parameters: the array; a `name` for it in pipelines; `copy`: an array that could be written to before its elements
     are needed is copied, unless this is False, which is a promise that nobody does.
 
-    Raises `TracingError` for what holds no numbers, for an array with a mask, which would be lost, and for a `copy`
-    that is none of these.
+    Raises `TracingError` for what holds no numbers, or has them in another byte order than the machine, for an array
+    with a mask, which would be lost, and for a `copy` that is none of these.
     """
     if not isinstance(name, str):
         raise TracingError(f"lazy(): name must be a text, got {cited(name)}")
@@ -636,6 +636,11 @@ def lazy(array: Any, *, name: str = "array", copy: bool | None = None) -> LazyAr
     except Exception as error:
         raise TracingError(f"lazy() takes arrays of numbers, got {cited(array)}: {error}") from error
     if not is_traceable(given):
+        if given.dtype.kind in "iufc" and not given.dtype.isnative:
+            raise TracingError(
+                f"lazy() takes arrays in the byte order of the machine, got {given.dtype.str}: "
+                f'.astype("{given.dtype.newbyteorder("=").str}") gives one'
+            )
         raise TracingError(f"lazy() takes arrays of numbers, got dtype {given.dtype} and type {type(array).__name__}")
     if copy or (copy is None and may_change(given)):
         given = _copied(given)

@@ -406,8 +406,9 @@ def _converted(given: Any, dtype: np.dtype[Any]) -> Any:
         return number_as(given, dtype)
     if not isinstance(given, (int, float, complex)):
         return Converted(given, dtype)
-    if dtype.kind in "iu" and not _holds(dtype, int(given)):  # type: ignore[arg-type]
-        raise GraphError(f"the number {cited(given)} is out of range for {dtype}")
+    held = _INTEGER if dtype.kind == "b" and type(given) is int else dtype  # as a truth, too, it is one of NumPy's
+    if held.kind in "iu" and not _holds(held, int(given)):  # type: ignore[arg-type]
+        raise GraphError(f"the number {cited(given)} is out of range for {held}")
     try:
         return Literal(dtype.type(given))
     except (TypeError, ValueError, OverflowError) as error:
