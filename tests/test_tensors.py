@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -442,3 +444,33 @@ def test_a_number_as_a_condition_is_true_or_not() -> None:
 
 def ramp_tensor() -> sl.Tensor:
     return sl.Tensor(ramp(3)).to(s.m)
+
+
+# Threads --------------------------------------------------------------------------------------------------------------
+
+
+def test_threads_compute_from_one_tensor() -> None:
+    """Each says equations of sizes that others look at."""
+    a = tensor(ramp(2, 3), s.m, s.k)
+    failed: list[BaseException] = []
+    kept: list[sl.Tensor] = []
+    interval = sys.getswitchinterval()
+
+    def work(number: int) -> None:
+        try:
+            for _ in range(40):
+                kept.append(a * tensor(np.full((3, 4), number), s.k, s.n))
+                assert kept[-1].shape == (2, 3, 4)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failed

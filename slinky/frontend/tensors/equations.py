@@ -23,6 +23,7 @@ from weakref import WeakSet
 import attrs
 
 from slinky.errors import ExpressionError, TensorSizeError
+from slinky.runtime import forks
 from slinky.symbolic.expressions import (
     FALSE,
     Condition,
@@ -38,23 +39,36 @@ from slinky.symbolic.expressions import (
 from slinky.symbolic.traversal import substitute, symbols
 
 _serial = itertools.count()
+_lock = forks.lock()
+
+AGE = operator.attrgetter("age")
 
 
 class Unknown:
     """The size of a dimension `of` a tensor; `value` where it was given, and `given` says by what."""
 
-    __slots__ = ("__weakref__", "equations", "given", "of", "symbol", "value")
+    __slots__ = ("__weakref__", "_equations", "given", "of", "symbol", "value")
 
     def __init__(self, of: str) -> None:
         self.symbol = variable(f"size {next(_serial)}")
         self.of = of
         self.value: int | None = None
         self.given = ""
-        self.equations: WeakSet[Equation] = WeakSet()
+        self._equations: WeakSet[Equation] = WeakSet()
 
     def give(self, value: int | None, given: str) -> None:
         """Say what it is; None: that this is not known."""
         self.value, self.given = value, given
+
+    def told_by(self, equation: Equation) -> None:
+        """It stands in an equation. Threads may say so of one that another looks at."""
+        with _lock:
+            self._equations.add(equation)
+
+    def equations(self) -> list[Equation]:
+        """The equations in which it stands, in order."""
+        with _lock:
+            return sorted(self._equations, key=AGE)
 
     def __str__(self) -> str:
         return self.of if self.value is None else f"{self.of} == {self.value} ({self.given})"
@@ -73,7 +87,7 @@ class Equation:
 
     def __attrs_post_init__(self) -> None:
         for unknown in self.unknowns:
-            unknown.equations.add(self)
+            unknown.told_by(self)
 
     def zero(self, known: Mapping[Expr, Expr]) -> Expr | None:
         """An expression of the other unknowns that is zero, where some are known; None if there is none."""
@@ -129,16 +143,13 @@ def connected(start: Iterable[Unknown]) -> tuple[list[Unknown], list[Equation]]:
     unknowns: dict[Unknown, None] = dict.fromkeys(waiting)
     equations: dict[Equation, None] = {}
     while waiting:
-        for equation in sorted(waiting.pop().equations, key=AGE):
+        for equation in waiting.pop().equations():
             if equation not in equations:
                 equations[equation] = None
                 new = [u for u in equation.unknowns if u not in unknowns]
                 unknowns.update(dict.fromkeys(new))
                 waiting += new
     return list(unknowns), sorted(equations, key=AGE)
-
-
-AGE = operator.attrgetter("age")
 
 
 def said_before_fitting(equations: Iterable[Equation], says: Callable[[Equation], bool]) -> bool:
