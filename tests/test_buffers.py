@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slinky as sl
+from slinky.runtime.buffers import seen
 
 
 def elements(buffer: sl.Buffer) -> dict[tuple[int, ...], Any]:
@@ -138,3 +139,9 @@ def test_numpy_takes_a_buffer_for_its_array() -> None:
     assert np.add(buffer, 1).sum() == 21
     with pytest.raises(ValueError, match="without a copy"):
         np.array(buffer, np.float32, copy=False)
+
+
+@pytest.mark.parametrize("length", [10**18, 10**20])
+def test_an_array_is_seen_in_shapes_that_numpy_has(length: int) -> None:
+    with pytest.raises(sl.StorageError, match=rf"no array of float64 with the shape \(3, {length}\), as it is read"):
+        seen(np.zeros(3), [(1, 0)], (3, length))

@@ -198,6 +198,12 @@ def test_joined_tensors_say_sizes_of_each_other() -> None:
     assert (a.shape, kept.shape) == ((6,), (7,))
 
 
+def test_what_is_outside_has_no_mask() -> None:
+    t = tensor(ramp(3), s.i).to(s.y, constraints=[(s.i, s.y - 1), (sl.size(s.y), 5)], outside=np.ma.masked)
+    with pytest.raises(sl.TensorError, match="filled with a number, got masked, whose mask would be lost"):
+        t.numpy()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.bool_, np.complex128])
 def test_what_is_outside_has_the_dtype(dtype: Any) -> None:
     a = ramp(3).astype(dtype)
@@ -289,6 +295,14 @@ def test_a_view_too_large_for_an_array_is_refused_in_sizes_of_dimensions(length:
     asked = rf"there is no array of int64 as large as y of view \d+ == {4 * length}: "
     with pytest.raises(sl.TensorSizeError, match=asked):
         large.numpy()
+
+
+@pytest.mark.parametrize("backend", ["python", "native", "interpreter"])
+def test_a_view_too_large_for_an_array_is_no_input_of_a_reduction(backend: str) -> None:
+    """It takes no memory, but NumPy has no array of that shape."""
+    wide = tensor(ramp(3), s.i).to(s.i, s.y, constraints=[(sl.size(s.y), 10**18)])
+    with pytest.raises(sl.StorageError, match=r"there is no array of int64 with the shape \(3, 1000000000000000000\)"):
+        wide.sum(s.y).numpy(backend=backend)
 
 
 @pytest.mark.parametrize("step", [2**61, 10**30])

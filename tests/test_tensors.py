@@ -165,6 +165,20 @@ def test_sizes_of_several_tensors_are_changed_one_after_the_other() -> None:
     assert c.numpy() == 6
 
 
+def test_values_of_other_sizes_are_given_up_wherever_these_are_said() -> None:
+    given = sl.Tensor(ramp(3), name="given")
+    t = given.to(s.x)
+    t.resize(5)
+    assert t.shape == given.shape == (5,)
+    for each in (given, t, t + 1):
+        with pytest.raises(
+            sl.TensorError, match=r"^given has no values since x of given == 5 \(resize\): its array has"
+        ):
+            each.numpy()
+    given.set(ramp(5))
+    np.testing.assert_array_equal((t + 1).numpy(), ramp(5) + 1)
+
+
 # Pipelines ------------------------------------------------------------------------------------------------------------
 
 

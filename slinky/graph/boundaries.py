@@ -13,6 +13,7 @@ from slinky.ir.given import is_iterable
 from slinky.ir.operations import Boundary, FloatScalar
 from slinky.symbolic.expressions import Constant, Expr, Scalar, constant
 from slinky.symbolic.intervals import Interval
+from slinky.unloaded import is_masked
 
 CONSTANT = "constant"
 
@@ -81,6 +82,8 @@ def fill_value(value: object, dtype: np.dtype[Any], what: str) -> Any:
         return value
     if isinstance(value, Constant):
         value = value.value
+    if is_masked(value):
+        raise GraphError(f"{what} is filled with a number, got {cited(value)}, whose mask would be lost")
     if isinstance(value, Expr):
         raise GraphError(f"{what} is filled with a number or a scalar of the pipeline, got the expression {value}")
     try:

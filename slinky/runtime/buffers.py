@@ -179,7 +179,10 @@ def buffer_at(array: Array, min: tuple[int, ...]) -> Buffer:
 
 def seen(array: Array, factors: Sequence[Sequence[int]], extents: Sequence[int]) -> Array:
     """An array as it is seen along other axes, of these extents: the coordinate in each of its dimensions grows by a
-    factor along each axis. The array is all that is seen of it, no more."""
+    factor along each axis. The array is all that is seen of it, no more.
+
+    Raises `StorageError` for extents that no array has, though it takes no memory.
+    """
     starts: list[Any] = [
         slice(sum((1 - n) * factor for factor, n in zip(own, extents, strict=True) if factor < 0), None)
         for own in factors
@@ -188,7 +191,13 @@ def seen(array: Array, factors: Sequence[Sequence[int]], extents: Sequence[int])
         sum(own[axis] * stride for own, stride in zip(factors, array.strides, strict=True))
         for axis in range(len(extents))
     ]
-    return as_strided(array[(*starts, ...)], extents, strides)
+    try:
+        return as_strided(array[(*starts, ...)], extents, strides)
+    except (ValueError, OverflowError) as error:
+        shape = tuple(extents)
+        raise StorageError(
+            f"there is no array of {array.dtype} with the shape {shape}, as it is read: {error}"
+        ) from error
 
 
 def read_only(array: Array) -> Array:

@@ -189,8 +189,8 @@ class Tensor:
     def resize(self, *sizes: int) -> Tensor:
         """Say its sizes, whatever was said before. Returns the tensor.
 
-        An array that it has of other sizes is given up. The equations are looked at when a size is asked for, so
-        several tensors can be resized one after the other; the pipeline stays as it is.
+        An array that it, or the input that it is a view of, has of other sizes is given up. The equations are looked at
+        when a size is asked for, so several tensors can be resized one after the other; the pipeline stays as it is.
         """
         self._check_sizes(sizes)
         node = self._node
@@ -621,6 +621,12 @@ def _as_array(given: object) -> Array:
 def _values(node: Input) -> Array:
     if node.array is None:
         raise TensorError(f"{node.title} has no values: give them by set(array), or run the pipeline on arrays")
+    for unknown, extent in zip(node.sizes, node.array.shape, strict=True):
+        if unknown.value not in (None, extent):
+            raise TensorError(
+                f"{node.title} has no values since {unknown}: its array has the shape {node.array.shape}; give it "
+                "another by set(array)"
+            )
     return node.array
 
 
