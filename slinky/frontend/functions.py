@@ -17,6 +17,7 @@ from slinky.frontend.arrays import LazyArray, Value, made, placed, solid
 from slinky.frontend.calling import call_function, filled, lifted, pointwise
 from slinky.frontend.fences import opaque
 from slinky.frontend.given import as_lazy, axes_of, axis_of, is_set, lazy_arrays, trace_of
+from slinky.frontend.masked_reductions import Masked, mask_of
 from slinky.frontend.operations import Along, Contraction
 from slinky.frontend.sizes import Length, are_same, known, same, value_of
 from slinky.frontend.tables import (
@@ -53,7 +54,7 @@ def _require_plain(keywords: dict[str, Any]) -> None:
     for key, value in keywords.items():
         kind = type(value)  # a size says that it is an int
         if value is not None and not issubclass(kind, (bool, int, float, str, type, np.dtype, tuple)):
-            raise NotUnderstoodError(f"{key}={value!r}")
+            raise NotUnderstoodError(f"{key}= of {kind.__name__}")  # not its text: that of a lazy array is its values
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -75,6 +76,7 @@ def reduced(
     array = as_lazy(a)
     rank = len(array._shape)
     keywords = {key: value for key, value in keywords.items() if value is not np._NoValue}
+    mask = mask_of(keywords.pop("where", True), array)
     if dtype is not None:
         keywords["dtype"] = np.dtype(dtype)
     _require_plain(keywords)
@@ -85,15 +87,16 @@ def reduced(
     if out is not None or not removed or array.is_scalar:
         raise NotUnderstoodError("out=, or no axes")
     keywords["axis"] = None if axis is None else removed if isinstance(axis, tuple) else removed[0]
-    kind = dtype_of(function, [(rank, array.dtype)], keywords)
+    views, ranks, called = [solid(array._view, array._trace)], [(rank, array.dtype)], function
+    if mask is not None:
+        views, ranks, called = [*views, mask], [*ranks, (rank, np.dtype(bool))], Masked(function)
+    kind = dtype_of(called, ranks, keywords)
     shape = tuple(n for d, n in enumerate(array._shape) if d not in removed)
     exactness = exactness_reduced(function, name, array.dtype, kind, removed == (rank - 1,) or len(removed) == rank)
     inner = range(min(removed), rank) if exactness != EXACT else ()
     wide = tuple(d for d in inner if d not in removed and not same(array._shape[d], 1))
-    operation = Along(name, function, removed, removed, tuple(sorted(keywords.items())), exactness, wide)
-    (result,) = made(
-        operation, [solid(array._view, array._trace)], [(shape, kind, not shape and not keepdims)], array._trace
-    )
+    operation = Along(name, called, removed, removed, tuple(sorted(keywords.items())), exactness, wide)
+    (result,) = made(operation, views, [(shape, kind, not shape and not keepdims)], array._trace)
     found = placed(result, array._trace)
     return found[tuple(None if d in removed else slice(None) for d in range(rank))] if keepdims else found
 

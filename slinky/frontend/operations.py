@@ -280,12 +280,12 @@ class Along(Operation):
             reduction=reduction,
         )
 
-    def _of_pieces(self, operand: Array, **keywords: Any) -> Any:
-        """What it gives of a piece seen through an adapter, whose axes of one element may be said to lie anywhere."""
-        is_one = [n == 1 for n in operand.shape]
-        without = operand[tuple(0 if one else slice(None) for one in is_one)]
-        operand = without[tuple(None if one else slice(None) for one in is_one)]
-        return reduced(self.function, operand, keywords, self.removed, self.wide)
+    def _of_pieces(self, *operands: Array, **keywords: Any) -> Any:
+        """What it gives of pieces seen through adapters, whose axes of one element may be said to lie anywhere."""
+        is_one = [n == 1 for n in operands[0].shape]
+        without = [operand[tuple(0 if one else slice(None) for one in is_one)] for operand in operands]
+        pieces = [operand[tuple(None if one else slice(None) for one in is_one)] for operand in without]
+        return reduced(self.function, pieces, keywords, self.removed, self.wide)
 
     def _kept(self, rank: int) -> list[int]:
         return [axis for axis in range(rank + len(self.removed)) if axis not in self.removed]

@@ -91,7 +91,7 @@ class Reducing:
         return only_reads(self.function)
 
     def __call__(self, source: Any, target: Any, **_: int) -> None:
-        write_result(self.name, reduced(self.function, source, dict(self.keywords), self.axes, self.wide), target)
+        write_result(self.name, reduced(self.function, [source], dict(self.keywords), self.axes, self.wide), target)
 
     def combined(self) -> Combined | None:
         """What it computes, if that is known."""
@@ -121,15 +121,20 @@ class Reducing:
 
 
 def reduced(
-    function: Callable[..., Any], source: Any, keywords: dict[str, Any], axes: tuple[int, ...], wide: tuple[int, ...]
+    function: Callable[..., Any],
+    sources: Sequence[Any],
+    keywords: dict[str, Any],
+    axes: tuple[int, ...],
+    wide: tuple[int, ...],
 ) -> Any:
-    """What a function gives that reduces some axes of an array, a piece of one that is wide along others: where the
-    piece is not, it is given twice what it has there, so that NumPy's order is that of the whole."""
-    alone = [d for d in wide if source.shape[d] == 1]
+    """What a function gives that reduces some axes of arrays of one shape, pieces of ones that are wide along others:
+    where the pieces are not, it is given twice what they have there, so that NumPy's order is that of the whole."""
+    shape = sources[0].shape
+    alone = [d for d in wide if shape[d] == 1]
     if not alone:
-        return function(source, **keywords)
-    found = function(_twice(source, alone), **keywords)
-    kept = [d for d in range(source.ndim) if d not in axes]
+        return function(*sources, **keywords)
+    found = function(*(_twice(source, alone) for source in sources), **keywords)
+    kept = [d for d in range(len(shape)) if d not in axes]
     return found[tuple(slice(1) if d in alone else slice(None) for d in kept)]
 
 
