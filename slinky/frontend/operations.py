@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from slinky.frontend.accumulating import RUNNING, run_into
 from slinky.frontend.nodes import Array, Node, Operation, exactly, numbers
 from slinky.frontend.reals import Told, now
 from slinky.frontend.sizes import Length, are_same, value_of
@@ -301,10 +302,6 @@ class Along(Operation):
         return ("along", self.function, self.axes, self.removed, self.wide, exactly(dict(self.keywords)))
 
 
-INTO: frozenset[Callable[..., Any]] = frozenset({np.cumsum, np.cumprod})
-"""Functions of whole axes that write as many elements as they read where they are told to, in the dtype of that."""
-
-
 @attrs.frozen(eq=False)
 class Calling:
     """A function that returns its results as a callback, which sees its operands through adapters."""
@@ -333,8 +330,8 @@ class Calling:
         made = operands[count].shape
         sources = [s if a is None else a(s, made) for s, a in zip(operands, self.adapters, strict=False)]
         targets = operands[count:]
-        if self.function in INTO and len(targets) == 1:
-            self.function(*sources, **{**self.keywords, "out": targets[0]})
+        if self.function in RUNNING:
+            run_into(self.function, sources[0], targets[0], self.keywords)
             return
         result = self.function(*sources, **self.keywords)
         for target, each in zip(targets, result if len(targets) > 1 else (result,), strict=True):
