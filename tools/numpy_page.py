@@ -37,13 +37,14 @@ True
 >>> p = sharpen.pipeline(photo)  # an ordinary pipeline: print it, check it, schedule it by hand
 >>> p.find("padded").func()
 'padded'
->>> np.array_equal(sharpen.pipeline(photo, 2.0)(photo, np.empty_like(photo), amount=0.5), sharpen(photo, 0.5))
+>>> np.array_equal(sharpen.pipeline(photo, 2.0)(photo, amount=0.5), sharpen(photo, 0.5))
 True
 
 ```
 
 Funcs are called like the variables that hold what they make, where there are such; floats that were given are scalars
-of the pipeline, by their names, and others are constants. One trace serves all sizes.
+of the pipeline, by their names, which a run is told and a schedule need not be; others are constants. One trace serves
+all sizes.
 `sharpen.explain(photo)` says what became of the function: its operations, what runs whole, what the trace is good for
 and which lines asked, what stands against keeping it, the schedule, and who runs it. Kernels of yours (`@sl.stencil`)
 and the filters of `sl.ndimage` take part like NumPy's functions.

@@ -1,6 +1,8 @@
 """Arrays without memory, in place of shapes: to know what a run on such arrays would know of its parameters.
 
-Invariant: no element of them is ever touched.
+Floats stand for themselves, or for any: no bound depends on one, so they need not be told here as they are to a run.
+
+Invariant: no element of the arrays is ever touched.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from slinky.symbolic.expressions import Expr, is_integer
 def values_of(completion: Completion, arguments: Sequence[object], scalars: Mapping[str, object]) -> dict[Expr, int]:
     """What a run on these arrays, or arrays of these shapes, knows of its parameters, all checks passed.
 
-    Raises `ArgumentError` as the run would.
+    Raises `ArgumentError` as the run would, but for floats that are missing.
     """
     return take_arguments(completion.program, *stand_ins_for(completion, arguments, scalars)).values
 
@@ -33,12 +35,14 @@ def values_of(completion: Completion, arguments: Sequence[object], scalars: Mapp
 def stand_ins_for(
     completion: Completion, arguments: Sequence[object], scalars: Mapping[str, object]
 ) -> tuple[tuple[object, ...], dict[str, Any]]:
-    """All arrays of a program, inputs then outputs, and its scalars: arrays without memory in place of shapes."""
+    """All arrays of a program, inputs then outputs, and its scalars: arrays without memory in place of shapes, and
+    some number in place of each float that is not told."""
     parameters = completion.parameters
     arrays = [_stand_in(p, given) for p, given in zip(parameters, arguments, strict=False)]
     arrays += arguments[len(arrays) :]
     named = {p.name: _stand_in(p, scalars[p.name]) for p in parameters if p.name in scalars}
-    return completion.complete(arrays, {**scalars, **named}, _array_with_strides)
+    floats = {f.name: 1.0 for f in completion.program.floats}
+    return completion.complete(arrays, {**floats, **scalars, **named}, _array_with_strides)
 
 
 def _stand_in(parameter: BufferParameter, given: object) -> object:
