@@ -23,6 +23,7 @@ from slinky.frontend.nodes import View, whole_view
 from slinky.frontend.operations import Contraction
 from slinky.frontend.sizes import Length, same
 from slinky.frontend.tables import EXACT, TOLERANCE, NotUnderstoodError, name_of, understood
+from slinky.frontend.taking import Taking
 from slinky.frontend.tracing import Trace
 from slinky.frontend.views import broadcast, common_shape
 
@@ -327,17 +328,6 @@ _register_quantiles()
 # ----------------------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
-class _Taking:
-    """`np.take` along an axis."""
-
-    axis: int
-    mode: str
-
-    def __call__(self, table: Any, indices: Any) -> Any:
-        return np.take(table, indices, self.axis, mode=self.mode)  # type: ignore[call-overload]
-
-
 def _are_there(indices: Value, count: Length) -> bool:
     """Whether indices are known, and so many elements have them."""
     if lazy_arrays(indices):
@@ -364,7 +354,7 @@ def take(a: Value, indices: Value, axis: Any = None, *, mode: str = "raise") -> 
     shape = (*table._shape[:d], *chosen._shape, *table._shape[d + 1 :])
     of_table = [None if k == d else k if k < d else k + count - 1 for k in range(rank)]
     labels = (of_table, [d + k for k in range(count)])
-    return contracted("take", _Taking(d, mode), [table, chosen], labels, shape, table.dtype)
+    return contracted("take", Taking(d, mode), [table, chosen], labels, shape, table.dtype)
 
 
 @attrs.frozen

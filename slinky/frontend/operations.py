@@ -24,6 +24,7 @@ from slinky.frontend.nodes import Array, Node, Operation, exactly, numbers
 from slinky.frontend.reals import Told, now
 from slinky.frontend.sizes import Length, are_same, value_of
 from slinky.frontend.streaming import TOTAL, streamed
+from slinky.frontend.taking import Taking
 from slinky.ir.formulas import ERRORS
 from slinky.ir.reducing import Reducing, only_reads, reduced, write_result
 from slinky.runtime.careful import careful
@@ -333,6 +334,9 @@ class Calling:
         if self.function in RUNNING:
             run_into(self.function, sources[0], targets[0], self.keywords)
             return
+        if isinstance(self.function, Taking):
+            self.function.into(*targets, *sources)
+            return
         result = self.function(*sources, **self.keywords)
         for target, each in zip(targets, result if len(targets) > 1 else (result,), strict=True):
             write_result(self.name, each, target)
@@ -367,7 +371,8 @@ class Contraction(Operation):
         dims = lowering.dims(len(node.results[0].shape))
         places = [[None if k is None else dims[k] for k in labels] for labels in self.labels]
         reads = [lowering.read(view, own, dims) for view, own in zip(node.operands, places, strict=True)]
-        callback = Calling(self.name, self._called, {}, tuple(read.adapter for read in reads))
+        called = self._called if self.arguments else self.function
+        callback = Calling(self.name, called, {}, tuple(read.adapter for read in reads))
         whole = dims[-2:] if self._is_symmetric(node) else [dims[axis] for axis in self.whole]
         lowering.func(node, callback, [read.access for read in reads], dims, whole=whole)
 
