@@ -23,6 +23,7 @@ from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, converted, filled, lifted
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.indexed import indexed_array, own_array
+from slinky.frontend.joining import Joining
 from slinky.frontend.operations import Ramp
 from slinky.frontend.places import attribute_of_next
 from slinky.frontend.reading import random_numbers
@@ -120,6 +121,16 @@ class TracedNumpy(ModuleType):
     def mgrid(self) -> Any:
         """The same, repeated to all of a box."""
         return _Grid(self, np.mgrid, lambda axes: np.stack(np.broadcast_arrays(*axes)))
+
+    @property
+    def r_(self) -> Any:
+        """What joins arrays along their first axes."""
+        return Joining(self._trace, np.r_, 0, 1)
+
+    @property
+    def c_(self) -> Any:
+        """What joins columns."""
+        return Joining(self._trace, np.c_, -1, 2)
 
     def broadcast(self, *given: Any) -> Any:
         """What tells of arrays, some of them lazy, the shape that they have together."""
