@@ -239,8 +239,8 @@ is done twice, that once. An array that shares memory with an argument, and that
   good for arrays of this shape.
   `np.array([x, y])` and reductions of such lists (`np.max([x, y], axis=0)`, `np.median`, `np.add.reduce`, ...) are lazy
   there, too, where there are no more than 64 elements in a list; else they force these. Extrema and truths along a list
-  (`np.maximum.reduce([x, y])`, `np.all([m, n], axis=0)`) are computed two by two: no array of all is made. `np.c_[x, y]`
-  and `np.r_[x, y]` are lazy as well.
+  (`np.maximum.reduce([x, y])`, `np.all([m, n], axis=0)`) are computed two by two: no array of all is made.
+  `np.c_[x, y]` and `np.r_[x, y]` are lazy as well.
 
 `np.errstate` holds as where the call, or the operation, stands (in C, not always for values that `np.where` and its
 like do not take: [native.md](native.md#exceptions)). What stands in a block that ignores errors is one func with what
