@@ -262,6 +262,7 @@ class Along(Operation):
             self._of_pieces if self.wide else self.function,
             dict(self.keywords),
             tuple(read.adapter for read in reads),
+            reads_in_order=self.exactness == "tolerance" or (self.exactness != "exact" and bool(self.removed)),
         )
         arguments, reduction = {}, None
         is_plain = len(reads) == 1 and reads[0].adapter is None and self.axes == self.removed
@@ -311,6 +312,8 @@ class Calling:
     function: Callable[..., Any]
     keywords: dict[str, Any]
     adapters: tuple[Any, ...]
+    reads_in_order: bool = False
+    """Whether its bits depend on the order of its operands in memory (see `slinky.sched.callbacks`)."""
 
     @property
     def __name__(self) -> str:
@@ -372,7 +375,8 @@ class Contraction(Operation):
         places = [[None if k is None else dims[k] for k in labels] for labels in self.labels]
         reads = [lowering.read(view, own, dims) for view, own in zip(node.operands, places, strict=True)]
         called = self._called if self.arguments else self.function
-        callback = Calling(self.name, called, {}, tuple(read.adapter for read in reads))
+        in_order = self.exactness != "exact"
+        callback = Calling(self.name, called, {}, tuple(read.adapter for read in reads), reads_in_order=in_order)
         whole = dims[-2:] if self._is_symmetric(node) else [dims[axis] for axis in self.whole]
         lowering.func(node, callback, [read.access for read in reads], dims, whole=whole)
 
@@ -499,7 +503,7 @@ class Opaque(Operation):
     def lower(self, node: Node, lowering: Lowering) -> None:
         """One func that reads all, and computes all."""
         reads = [lowering.read(view, [None] * len(view.shape)) for view in node.operands]
-        callback = Calling(self.name, self.call, {}, tuple(read.adapter for read in reads))
+        callback = Calling(self.name, self.call, {}, tuple(read.adapter for read in reads), reads_in_order=True)
         dims = [lowering.dims(len(result.shape), k) for k, result in enumerate(node.results)]
         lowering.func_of_all(node, callback, [read.access for read in reads], dims)
 

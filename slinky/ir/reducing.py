@@ -59,6 +59,10 @@ class Combined:
     wide: tuple[int, ...] = ()
 
 
+_IN_ANY_ORDER = frozenset([np.max, np.min, np.amax, np.amin, np.any, np.all, np.argmax, np.argmin])
+_UFUNCS_IN_ANY_ORDER = frozenset(_UFUNCS) - {np.add, np.multiply}
+
+
 def only_reads(function: Callable[..., Any]) -> bool:
     """Whether NumPy vouches for a function of whole axes: it writes to nothing that it is given."""
     return function in _READING or (getattr(function, "__self__", None) in _UFUNCS and function.__name__ == "reduce")
@@ -89,6 +93,12 @@ class Reducing:
     def only_reads(self) -> bool:
         """Whether it is known to write to nothing that it is given (see `slinky.runtime.operations`)."""
         return only_reads(self.function)
+
+    @property
+    def reads_in_order(self) -> bool:
+        """Whether its bits depend on the order of its operand in memory (see `slinky.sched.callbacks`)."""
+        is_free = self.function in _IN_ANY_ORDER or getattr(self.function, "__self__", None) in _UFUNCS_IN_ANY_ORDER
+        return not is_free
 
     def __call__(self, source: Any, target: Any, **_: int) -> None:
         write_result(self.name, reduced(self.function, [source], dict(self.keywords), self.axes, self.wide), target)

@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from slinky.ir.operations import Accumulation, Callback, Copy, Expression, Nested, Operation
-from slinky.ir.statements import Call, walk
+from slinky.ir.statements import Call, LoweredFunc, walk
 
 TURNS = 4
 """How often a loop goes of which nothing is known."""
@@ -87,6 +87,21 @@ def has_threads(operation: Operation) -> bool:
             return bool(said) if said is not None else _multiplies(operation.function, ())
         case Nested():
             return any(has_threads(s.func.operation) for s in walk(operation.program.body) if isinstance(s, Call))
+        case _:
+            return False
+
+
+def reads_in_order(func: LoweredFunc) -> bool:
+    """Whether the bits of what a func gives depend on the order in which its operands lie in memory, as sums of floats
+    do in NumPy. A callback with an attribute `reads_in_order` says so."""
+    dtypes = [*(port.dtype for port in func.inputs), *(port.dtype for port in func.outputs)]
+    if not any(dtype.kind in "fc" for dtype in dtypes):
+        return False
+    match func.operation:
+        case Callback():
+            return bool(getattr(func.operation.function, "reads_in_order", False))
+        case Nested():
+            return any(reads_in_order(s.func) for s in walk(func.operation.program.body) if isinstance(s, Call))
         case _:
             return False
 

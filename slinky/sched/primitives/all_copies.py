@@ -17,6 +17,7 @@ from slinky.ir.operations import Copy
 from slinky.ir.regions import output_region
 from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
+from slinky.sched.callbacks import reads_in_order
 from slinky.sched.legality.containing import inside
 from slinky.sched.operation import sched_op
 from slinky.sched.passing import (
@@ -46,7 +47,8 @@ def alias_copies(p: Pipeline, *, keep: str | Sequence[str] = (), stay: Sequence[
         >   out[max(out.x.min, a.x.max + 1) .. out.x.max] = \
 square(b[max(b.x.min, b.x.min + out.x.min - a.x.max - 1) .. b.x.min + out.x.max - a.x.max - 1])
 
-    Copies that are left assemble inputs, which no call makes, reach beyond edges, or are not shown to be superfluous.
+    Copies that are left assemble inputs, which no call makes, reach beyond edges, or are not shown to be superfluous;
+    and those of buffers that a sum of floats reads, or what else depends on the order in which arrays lie in memory.
     What is padded or extended stays one call, so that it can be scheduled as one: `split_boundary` takes it to pieces
     in the end. Nothing is refused.
 
@@ -105,15 +107,30 @@ def _without(p: Pipeline, copy: CallCursor, kept: set[str]) -> Pipeline:
 def _past(p: Pipeline, copy: CallCursor, kept: set[str]) -> Pipeline:
     """A pipeline without a copy. Where what is kept is written past, the target is kept in its place.
 
-    Raises `SchedulingError` if that cannot be, or if the target is not shown to have room for all of it.
+    Raises `SchedulingError` if that cannot be, if the target is not shown to have room for all of it, or if somebody
+    reads the buffer that is done without in the order of its memory.
     """
     version, call = p._version, copy._call
     found = alias_copy(p, copy)
+    _require_nobody_in_order(version, found._version, call)
     source = version.alloc_of(call.reads[0], call.id)
     if source is not None and source.buffer in kept and source.id not in found._version.entries:
         _require_room(version, call, source)
         kept.add(call.writes[0])
     return found
+
+
+def _require_nobody_in_order(version: Version, found: Version, copy: Call) -> None:
+    """Raise `SchedulingError` where results depend on how a buffer lies in memory that is done without: the part of
+    another one that takes its place may have gaps between its rows, or have them elsewhere."""
+    for buffer in (*copy.reads, *copy.writes):
+        alloc = version.alloc_of(buffer, copy.id)
+        if alloc is None or alloc.id in found.entries:
+            continue
+        for reader in version.readers_of(alloc):
+            call = version.statement(reader)
+            if reader != copy.id and isinstance(call, Call) and reads_in_order(call.func):
+                raise SchedulingError(f"{call.func.name} reads {buffer} in the order in which it lies in memory")
 
 
 def _require_room(version: Version, call: Call, source: Alloc) -> None:
