@@ -12,6 +12,7 @@ numbers.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from slinky.errors import TracingError
 from slinky.frontend.sizes import Length, are_same, value_of
+from slinky.runtime import forks
 
 if TYPE_CHECKING:
     from slinky.frontend.lowering import Lowering
@@ -159,11 +161,22 @@ class Operation:
         raise NotImplementedError
 
 
+def _nothing() -> None:
+    """What stands for a result that was not asked for yet."""
+
+
+_MAKING = forks.lock()
+
+
 class Node:
     """An operation with its operands and results. `line` says where in the function it stands; `has_variable`, whether
-    its result goes to a variable; `in_c_order`, whether NumPy is known to have its results in C order."""
+    its result goes to a variable; `in_c_order`, whether NumPy is known to have its results in C order.
 
-    __slots__ = ("has_variable", "in_c_order", "line", "name", "operands", "operation", "results")
+    Results hold their node, and not the other way round: what nobody asks for any more is gone at once, with the arrays
+    that it was computed of, and does not wait for the collector.
+    """
+
+    __slots__ = ("_kinds", "_made", "has_variable", "in_c_order", "line", "name", "operands", "operation")
 
     def __init__(
         self,
@@ -182,7 +195,25 @@ class Node:
             if isinstance(operation, Source)
             else operation.keeps_order and all(view.is_in_c_order for view in self.operands)
         )
-        self.results = tuple(Result(self, k, shape, dtype, scalar) for k, (shape, dtype, scalar) in enumerate(results))
+        self._kinds = tuple(results)
+        self._made: list[Callable[[], Result | None]] = [_nothing] * len(self._kinds)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """The results: the same ones as long as somebody holds them."""
+        found = tuple([made() for made in self._made])
+        return self._again() if None in found else found  # type: ignore[return-value]
+
+    def _again(self) -> tuple[Result, ...]:
+        with _MAKING:  # two threads are to have the same ones
+            found = []
+            for k, (made, kind) in enumerate(zip(self._made, self._kinds, strict=True)):
+                result = made()
+                if result is None:
+                    result = Result(self, k, *kind)
+                    self._made[k] = weakref.ref(result)
+                found.append(result)
+            return tuple(found)
 
     def again(
         self,
