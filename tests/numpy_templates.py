@@ -240,7 +240,7 @@ TEMPLATES = [
         np.partition({n}, 0, axis={k})[:1]
         np.histogram({f}, bins=3, range=(-2, 2))[0]
         np.histogram({n}, [-2, 0, 1, 5])[0]
-        np.histogram({n} * 2, 4, (-3, 3.5))[1]
+        np.histogram_bin_edges({n} * 2, 4, (-3, 3.5))
         np.histogram2d({n}.reshape(-1), {same}.reshape(-1), [[-1, 0, 2], 3], [None, (-2, 2)])[0]
         np.choose({b} * 1, [{s}, {s}])
         np.unravel_index(abs({i}) % 6, (2, 3))[1]
