@@ -27,6 +27,7 @@ from slinky.frontend.assembling import Around, Assembled
 from slinky.frontend.assignments import is_assignment
 from slinky.frontend.filtering import Filter
 from slinky.frontend.fusing import is_arithmetic
+from slinky.frontend.histograms import Counting
 from slinky.frontend.nodes import Node, Shape, Source, View
 from slinky.frontend.operations import Along, Contraction, Pointwise
 from slinky.frontend.sizes import Length, expr_of
@@ -53,6 +54,9 @@ _REDUCED_SECONDS = {
     **dict.fromkeys(["var", "std"], 1e-9),
 }
 """The same of reductions that are loops of arithmetic, by name."""
+
+_COUNTED_SECONDS = 1e-8
+"""The same of a histogram: to find the bin of an element."""
 
 _WINDOW_SECONDS, _WINDOW_SECONDS_IN_C = 6e-10, 1.6e-10
 """What SciPy takes for an element of a window, and a loop in C that computes the same."""
@@ -255,6 +259,8 @@ def _element_seconds(node: Node, seconds_of: SecondsOf) -> float:
     operation = node.operation
     if isinstance(operation, (Pointwise, Assembled)):
         return seconds_of(operation.name, node.results[0].dtype)
+    if isinstance(operation, Counting):
+        return _COUNTED_SECONDS
     if isinstance(operation, Along) and operation.removed:
         return _REDUCED_SECONDS.get(operation.name, _ELEMENT_SECONDS)
     return _ELEMENT_SECONDS
