@@ -134,3 +134,18 @@ def test_what_holds_of_all_sizes_is_not_told() -> None:
     function = jit(lambda x: np.pad(x, 1)[: x.shape[0] + 1, : x.shape[1] // 2 + 2][1:])
     told = [line for line in function.explain(image(4, 6)).splitlines() if line.startswith("good where")]
     assert not [line for line in told if " -" in line or line.startswith("good where 0 <= ")], told
+
+
+def test_explain_counts_operations_of_one_name_where_there_are_many() -> None:
+    few = jit(lambda x: -(x + 1) + 2)
+    assert few.explain(image(5, 6)).splitlines()[0].endswith("is traced: 3 operations: add, negative, add")
+    one = jit(lambda x: x + 1)
+    assert one.explain(image(5, 6)).splitlines()[0].endswith("is traced: 1 operation: add")
+
+    def many(x: Any) -> Any:
+        for k in range(10):
+            x = x * 2 + k
+        return np.sqrt(x)
+
+    first = jit(many).explain(image(5, 6)).splitlines()[0]
+    assert first == "many is traced: 21 operations: multiply (10 times), add (10 times), sqrt"

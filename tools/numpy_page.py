@@ -152,7 +152,7 @@ or fails where something stands for its floats, is traced for each value.
 ... def brighten(image, gain):
 ...     return image * gain if gain > 1 else image
 >>> print(brighten.explain(photo, 1.5))  # doctest: +ELLIPSIS
-brighten is traced: 1 operations: multiply
+brighten is traced: 1 operation: multiply
 good where (gain > 1) is True, asked in ...
 
 ```

@@ -6,6 +6,7 @@ Invariant: nothing is decided here. What is said is what a call does.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from slinky.errors import OperationError
@@ -13,6 +14,17 @@ from slinky.frontend.contests import Contest
 from slinky.frontend.to_native import Runs, native_state
 from slinky.frontend.tracing import Trace
 from slinky.pipeline import Pipeline
+
+MOST_NAMES = 16
+"""Of more operations, those of one name are counted."""
+
+
+def operations_in_words(names: Sequence[str]) -> str:
+    """How many operations there are, and which, by their names in order."""
+    listed: Sequence[str] = names
+    if len(names) > MOST_NAMES:
+        listed = [name if count == 1 else f"{name} ({count} times)" for name, count in Counter(names).items()]
+    return f"{len(names)} operation{'s' * (len(names) != 1)}: {', '.join(listed) or 'none'}"
 
 
 def guards_in_words(trace: Trace, names: Sequence[str]) -> list[str]:

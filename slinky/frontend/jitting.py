@@ -26,7 +26,7 @@ from slinky.frontend.choosing import MOVED_TO, Chooser
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
 from slinky.frontend.contests import InTurn
 from slinky.frontend.donating import GivenAsItIsError, parameters_of
-from slinky.frontend.explaining import guards_in_words
+from slinky.frontend.explaining import guards_in_words, operations_in_words
 from slinky.frontend.exporting import Loaded, Settings, export, settings_of
 from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.given import lazy_arrays
@@ -485,7 +485,7 @@ class Jit:
         if traced is None:
             return f"{name} is called as it is: {why}"
         funcs = [node.name for node in traced.nodes if not isinstance(node.operation, Source)]
-        lines = [f"{name} is traced: {len(funcs)} operations: {', '.join(funcs) or 'none'}"]
+        lines = [f"{name} is traced: {operations_in_words(funcs)}"]
         lines += [f"writes to {self._leaf_name(given, named, n)}" for n in sorted({w.number for w in traced.written})]
         lines += [f"at once: {fence}" for fence in traced.trace.fences]
         whole = [n.name for n in traced.nodes if n.operation.exactness not in self._by_pieces]
