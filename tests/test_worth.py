@@ -69,6 +69,20 @@ def test_filters_move_where_c_is_known_to_compute_them(name: str) -> None:
     np.testing.assert_array_equal(function(X), getattr(ndimage, name)(X, 5), strict=True)
 
 
+def test_threads_share_functions_of_elements() -> None:
+    """Which one thread computes as fast at once; whole axes are left to NumPy with two threads, too."""
+
+    def function(x: Array) -> Array:
+        return np.asarray(np.sin(x) * np.cos(x) + np.tanh(x))
+
+    large = np.random.default_rng(0).random((1500, 1400))
+    for workers in (1, 2):
+        traced = sl.jit(workers=workers, machine=MACHINE, native=False)(function)
+        assert is_as_it_is(traced, large) == (workers == 1)
+        np.testing.assert_array_equal(traced(large), function(large), strict=True)
+    assert is_as_it_is(sl.jit(workers=2, machine=MACHINE, native=False)(lambda x: np.sort(x, axis=1) + 1), large)
+
+
 @pytest.mark.usefixtures("moves_at_once")
 def test_what_does_not_move_is_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_as_it_is(jit(stencil, native=False), X)

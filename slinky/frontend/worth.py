@@ -3,7 +3,8 @@
 Idea. Operation after operation on whole arrays costs what memory takes where the arrays on the way do not stay in the
 caches; else it costs little, and a pipeline has more calls and copies to make than the model knows of. So there must be
 more on the way than the caches hold, and the schedule must be predicted to take four fifths of the time at most. What
-functions compute, beside what memory takes, is the same on both sides. What gains less by NumPy's loops may gain in C:
+functions compute, beside what memory takes, is the same on both sides, but for functions of elements where all calls
+are in parallel loops: threads share that. What gains less by NumPy's loops may gain in C:
 there, arithmetic takes what its first operands and its last results take, and little more. Where it is measured who is
 faster (`contests`), less of a gain is worth a try.
 
@@ -31,6 +32,7 @@ from slinky.frontend.histograms import Counting
 from slinky.frontend.nodes import Node, Shape, Source, View
 from slinky.frontend.operations import Along, Contraction, Pointwise
 from slinky.frontend.sizes import Length, expr_of
+from slinky.ir.statements import Call, For, Parallel, Program, walk
 from slinky.pipeline import Pipeline
 from slinky.runtime.pages import LEAST_BYTES
 
@@ -66,6 +68,9 @@ _PRODUCT_SECONDS = 1e-11
 
 _PASSES_IN_C = {"var": 2, "std": 2}
 """How often C goes over what it reduces, where it is to the bits that NumPy gives."""
+
+_MORE_BY_A_THREAD = 0.7
+"""How much a further thread adds to what one computes in the same time."""
 
 _TURNED_SECONDS = 1.5e-9
 """What it takes to read an element of an array whose axes are in another order, by strips."""
@@ -114,7 +119,8 @@ def estimate(
         return None
     made = [node for node in nodes if not isinstance(node.operation, Source)]
     on_the_way = computed_bytes(made, of)
-    seconds = more = in_c = turned = 0.0
+    seconds = more = by_pieces = in_c = turned = 0.0
+    shared_by = _threads(scheduled.program, explanation.workers)
     for view in _rolled(made):
         moved = 2 * _bytes(view.shape, view.dtype, of)
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
@@ -128,23 +134,33 @@ def estimate(
         read = _read(node, of) * (1 + _TEMPORARIES.get(node.operation.name, 0))
         moved = _assigned(node, of) if is_assignment(node) else read + written
         more += beside
+        own = beside / shared_by if isinstance(node.operation, Pointwise) else beside
+        by_pieces += own
         turned += _TURNED_SECONDS * _turned(node, of)
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
         seconds += 0.0 if _is_in_place(node) else _cleared(node, of) / machine.clearing_bandwidth
         if window is not None:
-            beside, moved = window * _WINDOW_SECONDS_IN_C * _elements(node, of), written
+            own, moved = window * _WINDOW_SECONDS_IN_C * _elements(node, of), written
         elif _is_exact_in_c(node, is_function=each > 0.0):
-            beside, moved = 0.0, _PASSES_IN_C.get(node.operation.name, 0) * _read(node, of) + written
-        in_c += beside + moved / machine.near_bandwidth
+            own, moved = 0.0, _PASSES_IN_C.get(node.operation.name, 0) * _read(node, of) + written
+        in_c += own + moved / machine.near_bandwidth
     ends = _ends(nodes, of)
     return Estimate(
         on_the_way=on_the_way,
         held=machine.most_live,
         least=seconds + more,
         most=max(seconds, explanation.unscheduled_seconds) + more,
-        scheduled=explanation.seconds + more + turned,
+        scheduled=explanation.seconds + by_pieces + turned,
         in_c=in_c + ends / machine.bandwidth(ends) + turned,
     )
+
+
+def _threads(program: Program, workers: int) -> float:
+    """How many times as fast several threads compute what is in parallel loops; 1 where not all calls are."""
+    calls = sum(isinstance(each, Call) for each in walk(program.body))
+    loops = [each for each in walk(program.body) if isinstance(each, For) and isinstance(each.mode, Parallel)]
+    inside = {id(each) for loop in loops for each in walk(loop.body) if isinstance(each, Call)}
+    return 1 + _MORE_BY_A_THREAD * (workers - 1) if calls and len(inside) == calls else 1.0
 
 
 def computed_bytes(nodes: Sequence[Node], of: Callable[[Length], int]) -> int:
