@@ -54,7 +54,7 @@ and the filters of `sl.ndimage` take part like NumPy's functions.
 `smallest` is the number of bytes below which the function is called as it is; all else runs by pieces, then. Without
 it, the function is called as it is where NumPy is predicted to be about as fast: where all that it makes on the way
 stays in the caches, or where the schedule saves less than a fifth of the time. Several threads share functions such as
-`np.sin`, so that they are faster by pieces. Small arrays of which it makes large ones, such as one for all pairs, run by
+`np.sin`, which are faster by pieces then. Small arrays of which it makes large ones, such as one for all pairs, run by
 pieces, too.
 
 Where loops in C are predicted to save as much, it runs as it is, or by pieces, until it has moved to C, and is left to
