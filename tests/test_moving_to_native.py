@@ -221,7 +221,7 @@ def mixed(u: Array, gain: float) -> Any:
 
 def test_steps_that_c_computes_otherwise_take_no_others_along() -> None:
     """NumPy's plan computes all of it at once; so a schedule that moves has funcs of its own."""
-    function, values = jit(mixed), np.linspace(-2, 2, 400).reshape(20, 20)
+    function, values = jit(mixed), np.linspace(-2, 2, 250000).reshape(500, 500)
     function(values, 2.0)
     assert len(list(funcs_in(moved_plan(function)._plan.program))) == 1
     assert function.wait_native(SECONDS)

@@ -29,7 +29,7 @@ from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
 from slinky.frontend.traced import Shapes, Traced
 from slinky.frontend.tracing import PLANS, func_title, scheduled_for
-from slinky.frontend.worth import LEAST_GAIN, LEAST_TRIED, computed_bytes, estimate
+from slinky.frontend.worth import LEAST_GAIN, LEAST_TRIED, Estimate, computed_bytes, estimate
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import has_loops
 from slinky.symbolic.expressions import Expr
@@ -111,19 +111,36 @@ class Chooser:
     def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> tuple[bool, bool]:
         """Whether a schedule is enough faster than the function itself, on the machine that it is made for: by NumPy's
         loops, and if not, by loops in C when it has moved there."""
-        from slinky.sched.machines import this_machine
-        from slinky.sched.measured_functions import element_seconds, usual_seconds
-
         if not self._chooses:
             return True, False
-        given = self._options.get("machine")
-        seconds_of = element_seconds if given is None else usual_seconds
-        found = estimate(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
+        found = self._estimate(scheduled, traced, of)
         if found is None:
             return False, False
         gain = LEAST_TRIED if self._may_be_tried(traced, None, of) else LEAST_GAIN
         is_faster = found.is_faster(gain)
         return is_faster, not is_faster and found.is_faster_in_c(gain) and self._may_move()
+
+    def _estimate(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> Estimate | None:
+        """What a trace takes by a schedule, and else, on the machine that it is made for."""
+        from slinky.sched.machines import this_machine
+        from slinky.sched.measured_functions import element_seconds, usual_seconds
+
+        given = self._options.get("machine")
+        seconds_of = element_seconds if given is None else usual_seconds
+        return estimate(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
+
+    def _in_loops(
+        self, scheduled: Pipeline, traced: Traced, key: Shapes, scalars: dict[str, Any], of: Callable[[Length], int]
+    ) -> Pipeline | None:
+        """The schedule for loops in C; None where there is none, or NumPy and C are predicted to be faster by the other
+        one, of which threads may share more."""
+        try:
+            found: Pipeline = self.plan_in_c(traced).pipeline.scheduled_for(*key, **scalars)  # type: ignore[attr-defined]
+        except SchedulingError:
+            return None
+        by_numpy, in_loops = (self._estimate(each, traced, of) for each in (scheduled, found))
+        is_slower = by_numpy is not None and in_loops is not None and by_numpy.scheduled < in_loops.in_loops
+        return None if is_slower else found
 
     def _may_move(self) -> bool:
         """Whether schedules may move to C by themselves."""
@@ -197,7 +214,7 @@ class Chooser:
         if (found := self._asked_in_c(scheduled)) is None:
             is_faster, is_faster_in_c = self._is_worth_while(scheduled, traced, of)
             if is_faster_in_c or (is_faster and self._may_move()):
-                found = self._moving(traced, key, scalars, scheduled, stays=is_faster)
+                found = self._moving(traced, key, scalars, scheduled, of, stays=is_faster)
             elif is_faster:
                 found = scheduled.compile(backend="python" if self.loaded is not None else self._backend)
         if len(traced.scheduled) > KEPT_TRACES:
@@ -216,20 +233,27 @@ class Chooser:
         return plan if getattr(plan, "runs_c", False) else None
 
     def _moving(
-        self, traced: Traced, key: Shapes, scalars: dict[str, Any], scheduled: Pipeline, *, stays: bool
+        self,
+        traced: Traced,
+        key: Shapes,
+        scalars: dict[str, Any],
+        scheduled: Pipeline,
+        of: Callable[[Length], int],
+        *,
+        stays: bool,
     ) -> Move:
         """What runs a schedule by its Python plan, and by a native one when that is there. Where there will be none,
         it `stays` with the former, or the function is called as it is."""
-        own, of = weakref.ref(self), weakref.ref(traced)
+        own, its = weakref.ref(self), weakref.ref(traced)
 
         def made() -> Pipeline | None:
-            chooser, trace = own(), of()
+            chooser, trace = own(), its()
             if chooser is None or trace is None:
                 return None
-            return _scheduled_in_c(chooser.plan_in_c(trace).pipeline, key, scalars)
+            return chooser._in_loops(scheduled, trace, key, scalars, of)
 
         def settle(plan: Runs, runs_c: bool) -> None:
-            chooser, trace = own(), of()
+            chooser, trace = own(), its()
             if chooser is not None and trace is not None:
                 trace.scheduled[key] = plan if stays or runs_c else None
                 chooser._traces.ready.clear()  # they enter what chooses
@@ -254,17 +278,8 @@ class Chooser:
         is_tried = runs is not None and self._may_be_tried(traced, runs, lengths(values))
         contest = traced.found_contest(key, runs) if runs is not None and is_tried else None
         if getattr(runs, "runs_c", False) and self._moves:
-            scheduled = _scheduled_in_c(self.plan_in_c(traced).pipeline, key, scalars) or scheduled
+            scheduled = self._in_loops(scheduled, traced, key, scalars, lengths(values)) or scheduled
         return schedule_in_words(scheduled, runs, contest, is_used=is_used)
-
-
-def _scheduled_in_c(pipeline: Any, shapes: Shapes, scalars: dict[str, Any]) -> Pipeline | None:
-    """The schedule of a pipeline for arrays of these shapes; None where none is found."""
-    try:
-        found: Pipeline = pipeline.scheduled_for(*shapes, **scalars)
-        return found
-    except SchedulingError:
-        return None
 
 
 def _arguments(

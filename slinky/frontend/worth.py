@@ -94,6 +94,8 @@ class Estimate:
     scheduled: float
     in_c: float
     """Where C does what it does to the bits that NumPy gives, and NumPy the rest."""
+    in_loops: float = 0.0
+    """The same by the schedule, if that is one for loops in C."""
 
     def is_faster(self, gain: float) -> bool:
         """Whether NumPy takes so many times what a schedule takes by NumPy's loops."""
@@ -119,7 +121,7 @@ def estimate(
         return None
     made = [node for node in nodes if not isinstance(node.operation, Source)]
     on_the_way = computed_bytes(made, of)
-    seconds = more = by_pieces = in_c = turned = 0.0
+    seconds = more = by_pieces = beside_loops = in_c = turned = 0.0
     shared_by = _threads(scheduled.program, explanation.workers)
     for view in _rolled(made):
         moved = 2 * _bytes(view.shape, view.dtype, of)
@@ -143,6 +145,8 @@ def estimate(
             own, moved = window * _WINDOW_SECONDS_IN_C * _elements(node, of), written
         elif _is_exact_in_c(node, is_function=each > 0.0):
             own, moved = 0.0, _PASSES_IN_C.get(node.operation.name, 0) * _read(node, of) + written
+        else:
+            beside_loops += own  # the model knows of the others what they take in loops
         in_c += own + moved / machine.near_bandwidth
     ends = _ends(nodes, of)
     return Estimate(
@@ -152,6 +156,7 @@ def estimate(
         most=max(seconds, explanation.unscheduled_seconds) + more,
         scheduled=explanation.seconds + by_pieces + turned,
         in_c=in_c + ends / machine.bandwidth(ends) + turned,
+        in_loops=explanation.seconds + beside_loops + turned,
     )
 
 
