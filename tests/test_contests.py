@@ -95,6 +95,23 @@ def test_calls_go_to_both_in_turn_and_then_to_the_faster(plain: float, pieces: f
     assert run(contest, plain, pieces, 4) == [is_lost] * 4
 
 
+def test_pieces_that_are_slow_at_first_may_be_faster_later() -> None:
+    """The system clears the memory of the first results."""
+    contest = Contest(SHAPES, True)
+    for seconds in (9.0, 3.0, 2.5, 2.5, 0.5):
+        assert not contest.is_over
+        contest.took(1.0, SHAPES, plainly=True)
+        contest.took(seconds, SHAPES, plainly=False)
+    assert contest.is_over
+    assert not contest.is_lost
+    slow = Contest(SHAPES, True)
+    for _ in range(6):
+        assert not slow.is_over
+        slow.took(1.0, SHAPES, plainly=True)
+        slow.took(2.0, SHAPES, plainly=False)
+    assert slow.is_lost
+
+
 def test_what_is_clear_takes_fewer_calls() -> None:
     for plain, pieces in ((1.0, 9.0), (9.0, 1.0)):
         contest = Contest(SHAPES, True)
