@@ -121,12 +121,13 @@ class Chooser:
         return is_faster, not is_faster and found.is_faster_in_c(gain) and self._may_move()
 
     def _estimate(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> Estimate | None:
-        """What a trace takes by a schedule, and else, on the machine that it is made for."""
+        """What a trace takes by a schedule, and else, on the machine that it is made for. Functions are measured only
+        where calls wait for that: beside them, in a thread of its own, it would take longer."""
         from slinky.sched.machines import this_machine
         from slinky.sched.measured_functions import element_seconds, usual_seconds
 
         given = self._options.get("machine")
-        seconds_of = element_seconds if given is None else usual_seconds
+        seconds_of = element_seconds if given is None and self._chooses else usual_seconds
         return estimate(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
 
     def _in_loops(
