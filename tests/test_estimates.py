@@ -109,14 +109,14 @@ def test_what_floats_are_need_not_be_told() -> None:
 
     a = np.ones((500, 400), np.float32)
     p = sl.jit(smallest=0, native=False)(soft).pipeline(a, 0.25)
-    told = {"float_0": 0.25, "float_1": 0.5}
+    told = {"weight": 0.25}
     assert p.memory(a) == p.memory((500, 400)) == p.memory(a, **told)
     assert p.estimate(a) == p.estimate(a, **told)
     assert str(sl.loop_tree(p, (500, 400))) == str(sl.loop_tree(p, (500, 400), **told))
     scheduled = p.auto(a, workers=1, machine=sl.Machine())
     assert str(scheduled.history()) == str(p.auto(a, workers=1, machine=sl.Machine(), **told).history())
     assert np.array_equal(scheduled(a, **told), soft(a, 0.25))
-    with pytest.raises(sl.ArgumentError, match="needs a value for scalar float_0"):
+    with pytest.raises(sl.ArgumentError, match="needs a value for scalar weight"):
         scheduled(a)
     with pytest.raises(sl.ArgumentError, match="has no scalar 'float_2'"):
         p.memory(a, float_2=1.0)
