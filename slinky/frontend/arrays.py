@@ -565,7 +565,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
     return method
 
 
-for _name in (
+OF_TWO = (
     "add",
     "sub",
     "mul",
@@ -579,7 +579,10 @@ for _name in (
     "xor",
     "lshift",
     "rshift",
-):
+)
+"""The operators of two operands that may be turned around, and write in place, by the names of their methods."""
+
+for _name in OF_TWO:
     setattr(LazyArray, f"__{_name}__", _operator(_name))
     setattr(LazyArray, f"__r{_name}__", _operator(_name, True))
     setattr(LazyArray, f"__i{_name}__", _in_place(_name))

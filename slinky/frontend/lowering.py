@@ -532,12 +532,13 @@ def lowered(
     names = _input_names(nodes, {each for each in told if isinstance(each, str)} if floats is not None else set())
     symbols = _symbols_of(nodes, outputs, names)
     returned = {view.result for view in outputs}
+    apart: frozenset[Node] = frozenset()
     if in_loops:
-        scratch = Lowering(nodes, symbols, names, by_pieces, floats=told)
-        apart = _unlike_numpy_in_c(nodes, scratch) if to_bits else frozenset()
+        if to_bits:
+            apart = _unlike_numpy_in_c(nodes, Lowering(nodes, symbols, names, by_pieces, floats=told))
         inside = inlined_in_c(nodes, returned, by_pieces, apart)
     else:
-        apart, inside = frozenset(), inlined(nodes, returned, by_pieces)
+        inside = inlined(nodes, returned, by_pieces)
     lowering = Lowering(nodes, symbols, names, by_pieces, in_loops=in_loops, apart=apart, floats=told)
     for node in nodes:
         if isinstance(node.operation, Given):

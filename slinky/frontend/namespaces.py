@@ -32,6 +32,7 @@ from slinky.frontend.sizes import Size, known
 from slinky.frontend.tables import EXACT_REDUCTIONS
 from slinky.frontend.tracing import Trace
 from slinky.frontend.views import common_shape
+from slinky.ir.reducing import OF_ELEMENTS
 
 
 class TracedNumpy(ModuleType):
@@ -259,14 +260,7 @@ class _OfLists:
         return self.ufunc.reduce(_of_list(array)[0], *given, **named)
 
 
-_EXTREMA: dict[Callable[..., Any], np.ufunc] = {
-    np.max: np.maximum,
-    np.min: np.minimum,
-    np.amax: np.maximum,
-    np.amin: np.minimum,
-    np.any: np.logical_or,
-    np.all: np.logical_and,
-}
+_EXTREMA = {each: ufunc for each, ufunc in OF_ELEMENTS.items() if ufunc not in (np.add, np.multiply)}
 """Reductions that give what a ufunc gives two by two."""
 
 

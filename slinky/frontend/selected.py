@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from slinky.frontend.arrays import Cell, LazyArray, Value
+from slinky.frontend.arrays import OF_TWO, Cell, LazyArray, Value
 from slinky.frontend.calling import OPERATORS, cast, filled, is_known, is_number, pointwise
 from slinky.frontend.fences import filled_in, relaxed
 from slinky.frontend.given import dtypes_among, lazy_arrays
@@ -166,21 +166,7 @@ def _unary(name: str) -> Callable[[Selected], Any]:
     return lambda self: self.operated(name, (self,))
 
 
-for _name in (
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "matmul",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
-):
+for _name in OF_TWO:
     setattr(Selected, f"__{_name}__", _operator(_name))
     setattr(Selected, f"__r{_name}__", _operator(_name, is_turned=True))
     setattr(Selected, f"__i{_name}__", _in_place(_name))

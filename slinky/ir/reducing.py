@@ -24,7 +24,7 @@ from slinky.ir.operations import Callback
 from slinky.ir.remembered import remembered
 from slinky.ir.statements import LoweredFunc
 
-_OF_ELEMENTS: dict[Callable[..., Any], np.ufunc] = {
+OF_ELEMENTS: dict[Callable[..., Any], np.ufunc] = {
     np.sum: np.add,
     np.prod: np.multiply,
     np.max: np.maximum,
@@ -34,11 +34,13 @@ _OF_ELEMENTS: dict[Callable[..., Any], np.ufunc] = {
     np.any: np.logical_or,
     np.all: np.logical_and,
 }
+"""Reductions that give what a ufunc gives of all elements."""
+
 _UFUNCS = (
     np.add, np.multiply, np.maximum, np.minimum, np.logical_or, np.logical_and, np.bitwise_or, np.bitwise_and,
     np.bitwise_xor,
 )  # fmt: skip
-_READING = frozenset([*_OF_ELEMENTS, np.mean, np.var, np.std, np.argmax, np.argmin])
+_READING = frozenset([*OF_ELEMENTS, np.mean, np.var, np.std, np.argmax, np.argmin])
 
 
 @attrs.frozen
@@ -115,8 +117,8 @@ class Reducing:
         fewer = given.pop("ddof", 0) if self.function in (np.var, np.std) else 0
         if given or type(fewer) is not int:
             return None
-        if self.function in _OF_ELEMENTS:
-            return Combined(_OF_ELEMENTS[self.function], self.axes)
+        if self.function in OF_ELEMENTS:
+            return Combined(OF_ELEMENTS[self.function], self.axes)
         if self.function is np.mean:
             return Combined(np.add, self.axes, fewer=0)
         if self.function in (np.var, np.std):

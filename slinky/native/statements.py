@@ -427,11 +427,7 @@ class Lines:
         given = dict(run.arguments)
         numbers = [self._argument(given[name], dtype) for name, dtype in argument_types(formula)]
         if not self.inline(formula, arrays, numbers):
-            self.call(self._kernels.name_of(func, streams=self._streams(arrays[-1:])), formula, arrays, numbers)
-
-    def _streams(self, targets: Sequence[ArrayText]) -> bool:
-        """Whether what is written to arrays may go past the caches."""
-        return all(target.root in self.streamed for target in targets)
+            self.call(self._kernels.name_of(func, streams=arrays[-1].root in self.streamed), formula, arrays, numbers)
 
     def inline(self, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> bool:
         """Write a call in its place, if that is better; whether it is."""
