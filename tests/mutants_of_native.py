@@ -237,3 +237,18 @@ MUTANTS += mutants(
         "if is_dense and self.streams and",
     ),
 )
+
+MUTANTS += mutants(
+    "slinky/native/pairing.py",
+    ("tests/test_native_pairing.py",),
+    ("pairs: rows that are the same anyway", "array = array.moved(e, sums.number(row))", "pass"),
+    ("pairs: other offsets", "array.base, tuple(array.offset(e) for e in range(rank))", "array.base, array.offset(0)"),
+    ("pairs: the row that is left", "if (row == rows) return;", "return;"),
+    ("pairs: functions", "or function_of_step(step) is not None", ""),
+    ("pairs: elements that lie apart", 'asked = [f"{a}->strides[{e}] == {size}" for', 'asked = ["1" for'),
+)
+MUTANTS += mutants(
+    "slinky/native/array_texts.py",
+    ("tests/test_native_pairing.py",),
+    ("arrays: where parts begin", "        offsets[d] += by\n", ""),
+)

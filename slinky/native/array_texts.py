@@ -8,10 +8,11 @@ Invariant: what is known of a dimension holds wherever its text stands; None is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import attrs
 
+from slinky.native import sums
 from slinky.native.integers import Whole
 from slinky.native.sums import Sum
 
@@ -80,6 +81,9 @@ class ArrayText:
     """An array in C; the name of the array from outside that it is of, if it is; the coordinates of its first element,
     if these are asked for; and what is known of its `axes`, of which so many of that array were dropped.
 
+    It is a part of its `base`, if that is known, and begins so many elements behind it along each dimension, as its
+    `offsets` say.
+
     With `rows`, its text is that of one of the rows along each of these dimensions, of which there are so many: how far
     it lies behind the first stands there as `@` and the number of the dimension.
     """
@@ -90,6 +94,8 @@ class ArrayText:
     minima: tuple[Whole, ...] = ()
     axes: tuple[AxisText, ...] = ()
     dropped: int = 0
+    base: Hashable = None
+    offsets: tuple[Sum, ...] = ()
 
     def axis(self, d: int) -> AxisText:
         """What is known of a dimension."""
@@ -104,7 +110,25 @@ class ArrayText:
     def without(self, d: int) -> ArrayText:
         """The same without a dimension."""
         axes = [self.axis(e) for e in range(max(d + 1, len(self.axes)))]
-        return attrs.evolve(self, axes=(*axes[:d], *axes[d + 1 :]), dropped=self.dropped + 1)
+        offsets = [self.offset(e) for e in range(max(d + 1, len(self.offsets)))]
+        base = None if self.base is None else (self.base, d, offsets[d])
+        return attrs.evolve(
+            self,
+            axes=(*axes[:d], *axes[d + 1 :]),
+            dropped=self.dropped + 1,
+            base=base,
+            offsets=(*offsets[:d], *offsets[d + 1 :]),
+        )
+
+    def offset(self, d: int) -> Sum:
+        """How far it begins behind its base along a dimension."""
+        return self.offsets[d] if d < len(self.offsets) else sums.number(0)
+
+    def moved(self, d: int, by: Sum) -> ArrayText:
+        """The same, beginning further behind its base."""
+        offsets = [self.offset(e) for e in range(max(d + 1, len(self.offsets)))]
+        offsets[d] += by
+        return attrs.evolve(self, offsets=tuple(offsets))
 
     def seen(self, text: str, factors: Sequence[Sequence[int]], extents: Sequence[Whole]) -> ArrayText:
         """The same along other axes of these extents, as a text: `factors` say, for each of its own dimensions, how far

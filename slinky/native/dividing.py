@@ -74,12 +74,12 @@ static inline @N_t slinky_@N_of_limited_@F(@F x, int *raised)
     *raised |= x == x ? 0 : FE_INVALID;
     return x == x ? held : @LEAST;
 }
-/* The same of the nearest number within such bounds, none of which is NaN; of NaN, the lower one. */
-static inline @N_t slinky_@N_of_clipped_@F(@F x, @F low, @F high, int *raised)
+/* The same of the nearest number within such bounds, none of which is NaN; of NaN, the lower one: to ask which of two
+   is larger raises the exception. What is converted is a variable: of a choice, GCC converts what it is not, too. */
+static inline @N_t slinky_@N_of_clipped_@F(@F x, @F low, @F high)
 {
     @F held = x > low ? x : low;
     held = held < high ? held : high;
-    *raised |= x == x ? 0 : FE_INVALID;
     return (@N_t)held;
 }
 #endif
@@ -111,7 +111,7 @@ def clipped(text: str, own: np.dtype[Any], to: np.dtype[Any], bounds: Sequence[s
     The comparisons raise the exception that NaN is for conversions. Bounds are variables: of constants, GCC converts
     what is not clipped yet, and raises exceptions that there are not.
     """
-    return f"({to.name}_t)slinky_int32_of_clipped_{_float(own)}({', '.join([text, *bounds])}, &{RAISED})"
+    return f"({to.name}_t)slinky_int32_of_clipped_{_float(own)}({', '.join([text, *bounds])})"
 
 
 def texts_in(body: str) -> list[str]:

@@ -27,11 +27,12 @@ from slinky.native.c_functions import CFunction, failure_of
 from slinky.native.carriers import converted, report
 from slinky.native.embedding import c_function_of
 from slinky.native.integers import LARGEST, Whole
-from slinky.native.joining import JoinedLines
-from slinky.native.kernels import OCCURRED, without_unused
+from slinky.native.kernels import OCCURRED
 from slinky.native.operators import C_TYPES
+from slinky.native.pairing import PairedLines
 from slinky.native.statements import ENDED, Given, Lines
 from slinky.native.tiles import Surroundings
+from slinky.native.unused import without_unused
 from slinky.runtime.failures import Ended, StopError
 from slinky.runtime.plan_tree import Guard, Place, Run, Steps
 
@@ -119,7 +120,7 @@ class NestText:
     endings: tuple[Ending, ...] = ()
 
 
-class WatchedLines(JoinedLines):
+class WatchedLines(PairedLines):
     """The lines of a function that looks out for signals. `endings` are the calls in it that may fail."""
 
     by_address = True

@@ -6,7 +6,7 @@ Invariant: each is printed once, under one name, before what calls it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
 from slinky.ir.combined import formula_of
@@ -29,7 +29,7 @@ class Kernels:
 
     def __init__(self) -> None:
         self._names: dict[tuple[Formula, bool], str] = {}
-        self._joined: dict[tuple[Formula, tuple[Result, ...]], str] = {}
+        self._others: dict[Hashable, str] = {}
         self._reducers: dict[object, Reducer] = {}
         self._copiers: dict[object, Copier] = {}
         self._texts: dict[str, KernelFunction] = {}
@@ -60,15 +60,20 @@ class Kernels:
 
     def name_of_joined(self, formula: Formula, results: tuple[Result, ...], title: str) -> str | None:
         """The function that computes several results of a formula, to be called once more; None if there is none."""
-        found = self._joined.get((formula, results))
+        found = self.name_of_other((formula, results), title, lambda name: kernel_function(formula, name, results))
+        self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
+        return found
+
+    def name_of_other(self, key: Hashable, title: str, made: Callable[[str], KernelFunction | None]) -> str | None:
+        """The function that is known by a key, to be called once more, `made` of its name; None if there is none."""
+        found = self._others.get(key)
         if found is None:
             found = f"slinky_{in_ascii(title)}_{len(self._texts) + 1}"
-            text = kernel_function(formula, found, results)
+            text = made(found)
             if text is None:
                 return None
-            self._joined[formula, results] = found
+            self._others[key] = found
             self._texts[found] = text
-        self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
         self._calls[found] += 1
         return found
 

@@ -15,8 +15,6 @@ without contraction, with integers that wrap.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, assert_never
@@ -58,6 +56,7 @@ from slinky.native.operators import (
 )
 from slinky.native.parts import live_steps
 from slinky.native.strips import MOST_STRIPS, STRIP, Strips
+from slinky.native.unused import without_unused
 
 NAME = "slinky_kernel"
 """What the C function is called."""
@@ -132,6 +131,17 @@ def kernel_function(
         return None
 
 
+def dense_function(
+    formula: Formula, name: str, results: Sequence[Result], *, streams: bool = False
+) -> KernelFunction | None:
+    """The same of arrays of which elements follow each other along the last dimension, if they move with that; if the
+    first output is such that it `streams`, all are, and of one dtype."""
+    try:
+        return _Kernel(formula, results, streams=streams).dense_function(name)
+    except UnknownError:
+        return None
+
+
 def inlined(formula: Formula, extents: Sequence[int], dense: Collection[int]) -> KernelFunction | None:
     """Lines that compute a formula of so many elements; None if there are none that may stand among others.
 
@@ -143,34 +153,6 @@ def inlined(formula: Formula, extents: Sequence[int], dense: Collection[int]) ->
         return _Kernel(formula, (formula.result,)).inlined(extents, dense)
     except UnknownError:
         return None
-
-
-def without_unused(lines: Sequence[str]) -> list[str]:
-    """Lines without variables that nothing in their block uses: the plan in Python needs some that C does not."""
-    blocks: list[Counter[str]] = [Counter()]
-    kept: list[str] = []
-    for line in reversed(lines):
-        declared = _DECLARED.match(line)
-        name = declared[1] or declared[2] if declared else ""
-        if declared and not blocks[-1][name]:
-            continue
-        if declared:
-            del blocks[-1][name]
-        kept.append(line)
-        if line.lstrip().startswith("}"):
-            blocks.append(Counter())
-        if line.endswith("{") and len(blocks) > 1:
-            inside = blocks.pop()
-            blocks[-1] += inside
-        blocks[-1].update(word for word in _WORD.findall(line) if word != name)
-    return kept[::-1]
-
-
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_DECLARED = re.compile(
-    r" *(?:(?:const )?(?:int64_t|intptr_t|array|char \*) ?(\w+) = |_Alignas\(64\) \w+ (\w+)\[\d+\];$)"
-)
-"""A line that makes a variable."""
 
 
 def steps_apart(formula: Formula) -> set[int]:
@@ -267,6 +249,12 @@ class _Kernel:
         text = self._as_function(f"NOT_INLINED static void {name}_spread", spread) + self._as_function(
             f"static void {name}", dense
         )
+        return KernelFunction("\n".join([_NOT_INLINED, *self._called(text)]), text)
+
+    def dense_function(self, name: str) -> KernelFunction:
+        """The same of dense arrays alone."""
+        lines = [*self._extents(), *self._places(), *self._merging(), *self._nest(is_dense=True)]
+        text = self._as_function(f"static void {name}", lines)
         return KernelFunction("\n".join([_NOT_INLINED, *self._called(text)]), text)
 
     def _as_function(self, head: str, lines: Sequence[str]) -> str:
@@ -502,9 +490,10 @@ class _Kernel:
             return
         place = _Place("i", is_dense=True, first="first + ")
         if streams:
-            dtype = self.formula.dtype_of(self.formula.result)
-            value, steps = self._operand(self.formula.result), self._steps(self.live, moving, place, self.results)
-            yield from streaming.by_lines(type_of(dtype), dtype.itemsize, value, list(steps), list(self._stores(place)))
+            dtype, steps = self._dtype(len(self.inputs)), self._steps(self.live, moving, place, self.results)
+            values = dict(zip(self.outputs, map(self._operand, self.results), strict=True))
+            stores = list(self._stores(place))
+            yield from streaming.by_lines(type_of(dtype), dtype.itemsize, values, list(steps), stores)
             return
         yield "#pragma GCC ivdep"
         yield "for (intptr_t i = 0; i < n; i++) {"
@@ -513,10 +502,11 @@ class _Kernel:
         yield "}"
 
     def _may_stream(self) -> bool:
-        """Whether a result may go past the caches line by line: its steps are few and take no strips, and it is as much
-        as each of the arrays that it is computed of."""
+        """Whether results, of one dtype, may go past the caches line by line: their steps are few and take no strips,
+        and each is as much as each of the arrays that it is computed of."""
         *sizes, size = [self._dtype(k).itemsize for k in range(len(self.names))]
-        return not self.functions and size == max([size, *sizes]) and len(self.live) <= streaming.MOST_STEPS
+        most = streaming.MOST_STEPS * len(self.results)
+        return not self.functions and size == max([size, *sizes]) and len(self.live) <= most
 
     def _by_strips(self, moving: set[str]) -> Iterator[str]:
         there = {k: f"v_{name} + at" for k, name in enumerate(self.inputs) if name in moving}

@@ -42,11 +42,11 @@ from slinky.native.fetching import loops_around_own, with_fetches_inside
 from slinky.native.integers import HELPERS, UnprintableError
 from slinky.native.joining import JoinedLines
 from slinky.native.kernel_sets import Kernels
-from slinky.native.kernels import without_unused
 from slinky.native.names import CNames
 from slinky.native.states import states_in_place
 from slinky.native.streaming import streaming, unread_outputs
 from slinky.native.tiles import Surroundings, integers_assigned, loop_variables
+from slinky.native.unused import without_unused
 from slinky.native.walking import blocks_of_step, every_step, field_names, nodes_in, sites_of
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.codegen.uses import names_assigned, names_used

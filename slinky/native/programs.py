@@ -36,12 +36,12 @@ from slinky.native.fetching import loops_around_own, with_fetches_inside
 from slinky.native.integers import HELPERS, LARGEST, SIZES, Sizes, UnprintableError, Whole, known_within
 from slinky.native.joining import JoinedLines
 from slinky.native.kernel_sets import Kernels
-from slinky.native.kernels import without_unused
 from slinky.native.names import CNames
 from slinky.native.nests import HEAD, Nests
 from slinky.native.operators import C_TYPES
 from slinky.native.states import states_in_place
 from slinky.native.tiles import Surroundings
+from slinky.native.unused import without_unused
 from slinky.native.walking import sites_of
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.arena import SiteKind

@@ -171,8 +171,8 @@ class Lines:
                 whole, found = self._integers.whole(is_contiguous), self._array(part)
                 self.sizes[found.root] = max(self.sizes.get(found.root, 1), kind.dtype.itemsize)
                 self.write(f"const array {self._names.of(name)} = {whole.atom} ? {found.text} : {own};")
-                unknown = (AxisText(),) * kind.rank
-                self.name_array(name, step.reading, ArrayText(self._names.of(name), found.root, axes=unknown))
+                unknown, own_name = (AxisText(),) * kind.rank, self._names.of(name)
+                self.name_array(name, step.reading, ArrayText(own_name, found.root, axes=unknown, base=own_name))
             case _:
                 raise UnprintableError(f"{type(step).__name__} is done in Python")
 
@@ -313,10 +313,11 @@ class Lines:
                         case Span(first=first, stop=stop):
                             ends = whole(first), whole(stop)
                             text = f"slinky_crop({text}, {d}, {ends[0].text}, {ends[1].text})"
-                            found = found.cropped(d, ends[1].sum - ends[0].sum)
+                            found = found.cropped(d, ends[1].sum - ends[0].sum).moved(d, ends[0].sum)
                         case At(position=position):
-                            text = f"slinky_at({text}, {d}, {whole(position).text})"
-                            found = found.without(d)
+                            index = whole(position)
+                            text = f"slinky_at({text}, {d}, {index.text})"
+                            found = found.moved(d, index.sum).without(d)
                 return attrs.evolve(found, text=text)
             case Sealed(array=array):
                 return self._array(array)
@@ -350,7 +351,7 @@ class Lines:
         found = self._known.get(name)
         if found is None:
             text = self.array_given(name)
-            return ArrayText(text, text)
+            return ArrayText(text, text, base=text)
         if not isinstance(found, ArrayText):
             raise UnprintableError(f"{name} is no array")
         return found
@@ -369,13 +370,9 @@ class Lines:
         text = name
         for position, (d, (first, count)) in enumerate(zip(kind.folded, spans, strict=True)):
             text = f"slinky_rows({text}, {d}, {name}_wraps{position or ''}, {first.text}, {count.text})"
-        return self._cropped_to(ArrayText(text, name), kind, spans)
-
-    @staticmethod
-    def _cropped_to(array: ArrayText, kind: SiteKind, spans: Sequence[tuple[Whole, Whole]]) -> ArrayText:
-        """What is known of a window."""
-        for d, (_, count) in zip(kind.folded, spans, strict=True):
-            array = array.cropped(d, count.sum)
+        array = ArrayText(text, name, base=name)
+        for d, (first, count) in zip(kind.folded, spans, strict=True):
+            array = array.cropped(d, count.sum).moved(d, first.sum)
         return array
 
     def _fetch(self, step: Fetch) -> None:
@@ -383,7 +380,8 @@ class Lines:
         if step.folds or kind.layout is not None or kind.folded:
             raise UnprintableError("a buffer that only Python lays out")
         axes = self._array_at(self._names.of(step.name), step.site, kind, step.extents)
-        self.name_array(step.name, step.reading, ArrayText(self._names.of(step.name), "", axes=axes))
+        name = self._names.of(step.name)
+        self.name_array(step.name, step.reading, ArrayText(name, "", axes=axes, base=name))
 
     def _array_at(self, name: str, site: Name, kind: SiteKind, extents: Sequence[Value]) -> tuple[AxisText, ...]:
         """The array of a site, by a name of C; what is known of its axes."""
@@ -427,11 +425,17 @@ class Lines:
         given = dict(run.arguments)
         numbers = [self._argument(given[name], dtype) for name, dtype in argument_types(formula)]
         if not self.inline(formula, arrays, numbers):
-            self.call(self._kernels.name_of(func, streams=arrays[-1].root in self.streamed), formula, arrays, numbers)
+            streams = arrays[-1].root in self.streamed
+            kernel = self.by_rows(run, formula, arrays, streams=streams) or self._kernels.name_of(func, streams=streams)
+            self.call(kernel, formula, arrays, numbers)
 
     def inline(self, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> bool:
         """Write a call in its place, if that is better; whether it is."""
         return False
+
+    def by_rows(self, run: Run, formula: Formula, arrays: Sequence[ArrayText], *, streams: bool) -> str | None:
+        """The function that computes a call several rows at a time, if that is better."""
+        return None
 
     def _reduce(self, run: Run, func: LoweredFunc, combined: Combined) -> None:
         """Call the function of a reduction; where there is nothing to be the extremum of, the run fails."""

@@ -14,7 +14,7 @@ that the function has ended (`slinky_streamed`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from slinky.ir.combined import formula_of
 from slinky.ir.statements import Call, Program, walk
@@ -87,12 +87,17 @@ def unread_outputs(program: Program) -> frozenset[str]:
     return frozenset(found)
 
 
-def by_lines(of: str, size: int, value: str, steps: Sequence[str], stores: Sequence[str]) -> Iterator[str]:
-    """A loop over `i`, from 0 to `n`, of lines that compute a value, of a type and so many bytes, and store it in
-    `v_o`, or whole lines of memory past the caches, where the array `o` streams."""
+def by_lines(
+    of: str, size: int, values: Mapping[str, str], steps: Sequence[str], stores: Sequence[str]
+) -> Iterator[str]:
+    """A loop over `i`, from 0 to `n`, of lines that compute values, of a type and so many bytes, and store these in
+    `v_o`, `v_o1` and so on, as they are named; or in whole lines of memory past the caches, where the array `o` streams
+    and lines of all outputs begin at the same elements."""
     count = LINE // size
+    first, *others = values
+    asked = [f"{first}->streams", *(f"((uintptr_t)v_{first} - (uintptr_t)v_{name}) % {LINE} == 0" for name in others)]
     yield "intptr_t begin = 0, end = n;"
-    yield f"if (o->streams) end = slinky_before_lines(v_o, {size}, n);"
+    yield f"if ({' && '.join(asked)}) end = slinky_before_lines(v_{first}, {size}, n);"
     yield "for (;;) {"
     yield "    #pragma GCC ivdep"
     yield "    for (intptr_t i = begin; i < end; i++) {"
@@ -100,14 +105,17 @@ def by_lines(of: str, size: int, value: str, steps: Sequence[str], stores: Seque
     yield "    }"
     yield "    if (end == n) break;"
     yield f"    for (begin = end; begin + {count} <= n; begin += {count}) {{"
-    yield f"        _Alignas({LINE}) {of} line[{count}];"
+    for name in values:
+        yield f"        _Alignas({LINE}) {of} line_{name}[{count}];"
     yield f"        slinky_vectors({count})"
     yield f"        for (intptr_t j = 0; j < {count}; j++) {{"
     yield "            const intptr_t i = begin + j;"
     yield from (f"            {line}" for line in steps)
-    yield f"            line[j] = {value};"
+    for name, value in values.items():
+        yield f"            line_{name}[j] = {value};"
     yield "        }"
-    yield "        slinky_stream(v_o + begin, line);"
+    for name in values:
+        yield f"        slinky_stream(v_{name} + begin, line_{name});"
     yield "    }"
     yield "    end = n;"
     yield "}"
