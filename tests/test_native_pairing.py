@@ -150,6 +150,67 @@ def test_planes_of_a_volume() -> None:
     assert re.search(r"const int64_t rows = o->extents\[1\]", texts())
 
 
+def test_several_results_at_once() -> None:
+    """Calls that are one loop, of which each computes two rows."""
+    image, out = plane("image", np.float64), plane("out", np.float64)
+    gx, gy, xx, yy = (plane(name, np.float64) for name in ("gx", "gy", "xx", "yy"))
+    sl.arithmetic(image[y, x + 1] - image[y, x], gx[y, x], name="along")
+    sl.arithmetic(image[y, x + 1] + image[y, x], gy[y, x], name="beside")
+    sl.arithmetic(summed([gx[y + k, x] * gx[y + k, x] for k in range(3)]), xx[y, x], name="sum_x")
+    sl.arithmetic(summed([gx[y + k, x] * gy[y + k, x] for k in range(3)]), yy[y, x], name="sum_y")
+    sl.arithmetic(xx[y, x] - yy[y, x], out[y, x], name="across")
+    p = sl.build_pipeline([image], [out])
+    plans = []
+    for count in (1, 2, 3, 4):
+        q, (loop, _, _) = sl.split_loop(p, "across.y", count, rc=True)
+        for name in ("sum_y", "sum_x"):
+            q, func = sl.compute_at(q, name, loop, rc=True)
+            q = sl.store_at(q, func.alloc, loop)
+        for name in ("along", "beside"):
+            q, func = sl.compute_at(q, name, loop, rc=True)
+            q = sl.fold_storage(sl.slide_window(q, func.call, loop), func.alloc, "y")
+        plans.append(q.compile(backend="native"))
+    for shape in ((1, 300), (2, 400), (7, 256), (8, 90), (21, 512)):
+        values = numbers((shape[0] + 2, shape[1] + 1), np.float64)
+        wanted = np.zeros(shape)
+        with np.errstate(all="ignore"):
+            p.run(values, wanted)
+            for plan in plans:
+                found = np.zeros(shape)
+                plan(values, found)
+                same_bits(found, wanted)
+    pairs = [line for line in texts().splitlines() if PAIRS.search(line)]
+    assert any("&row_9" in line for line in pairs), pairs  # four rows of two arrays each, and four of results
+
+
+def test_rows_of_few_elements() -> None:
+    """Of colours beside each other, which are no rows, whatever there is of others."""
+    picture, out = (sl.BufferExpr(name, np.float32, 3) for name in ("picture", "out"))
+    sl.arithmetic(summed([picture[z, y + k, x] for k in range(5)]), out[z, y, x], name="across")
+    p = sl.build_pipeline([picture], [out])
+    q = sl.split_loop(p, "across.z", 100)
+    for shape in ((200, 9, 3), (3, 7, 300)):
+        compare(q, p, numbers((shape[0], shape[1] + 4, shape[2]), np.float32), shape)
+    assert f"if (o->extents[2] >= {pairing.LEAST_ELEMENTS} && a0->" in texts()
+
+
+def test_narrow_results_are_done_by_pairs_wherever_their_lines_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They do not go past the caches."""
+    monkeypatch.setattr(streaming, "LEAST_BYTES", 64)
+    image, rows, out = plane("image", np.float32), plane("rows", np.float32), plane("out", np.uint8)
+    sl.arithmetic(image[y, x] + np.float32(1), rows[y, x], name="along")
+    total = summed([rows[y + k, x] for k in range(4)])
+    sl.arithmetic(np.clip(total, 0, 255).astype(np.uint8), out[y, x], name="across")
+    p = sl.build_pipeline([image], [out])
+    values = np.random.default_rng(0).random((34, 601), np.float32) * 30
+    found, wanted = np.zeros((31, 601), np.uint8), np.zeros((31, 601), np.uint8)
+    by_rows(p, 4).compile(backend="native")(values, found)
+    p.run(values, wanted)
+    same_bits(found, wanted)
+    assert PAIRS.search(texts())
+    assert "o->streams" not in texts()
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_random_stencils(seed: int) -> None:
     random = np.random.default_rng(seed)

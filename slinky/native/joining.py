@@ -78,11 +78,11 @@ class Joined:
     numbers: tuple[str, ...]
 
 
-def joined(parts: Sequence[tuple[Formula, Sequence[Hashable], Sequence[str]]]) -> Joined:
-    """Formulas whose elements are at the same places, as one. Of each: its inputs, by what tells them apart, and the
-    texts of the numbers that it takes. Its result is a step."""
+def joined(parts: Sequence[tuple[Formula, Sequence[Result], Sequence[Hashable], Sequence[str]]]) -> Joined:
+    """Formulas whose elements are at the same places, as one. Of each: which of its steps are wanted, its inputs, by
+    what tells them apart, and the texts of the numbers that it takes."""
     writer = _Writer()
-    results = tuple([writer.written(n, *part) for n, part in enumerate(parts)])
+    results = tuple([result for n, part in enumerate(parts) for result in writer.written(n, *part)])
     first = parts[0][0]
     whole = Formula(first.rank, tuple(writer.axes), tuple(writer.steps), results[0], first.ignored)
     texts = {name: text for (text, _), name in writer.names.items()}
@@ -99,8 +99,15 @@ class _Writer:
         self.names: dict[tuple[str, np.dtype[Any]], str] = {}
         self._inputs: dict[Hashable, int] = {}
 
-    def written(self, part: int, formula: Formula, arrays: Sequence[Hashable], numbers: Sequence[str]) -> Result:
-        """The result of a formula, once its steps are written."""
+    def written(
+        self,
+        part: int,
+        formula: Formula,
+        results: Sequence[Result],
+        arrays: Sequence[Hashable],
+        numbers: Sequence[str],
+    ) -> list[Result]:
+        """The results of a formula, once its steps are written."""
         texts = dict(zip(argument_types(formula), numbers, strict=True))
         numbered: dict[int, int] = {}
 
@@ -117,11 +124,10 @@ class _Writer:
                 case _:
                     assert_never(own)
 
-        for number in live_steps(formula):
+        for number in live_steps(formula, results):
             step = with_operands(formula.steps[number], operand)
             numbered[number] = self.steps.setdefault(step, len(self.steps))
-        assert isinstance(formula.result, Result)  # it may be joined
-        return Result(numbered[formula.result.step], formula.result.output)
+        return [Result(numbered[each.step], each.output) for each in results]
 
     def _input(self, part: int, number: int, array: Hashable, axes: tuple[Axis | None, ...]) -> int:
         key = (array, axes)
@@ -307,15 +313,23 @@ class JoinedLines(TileLines):
                 self.sizes[array.root] = max(self.sizes.get(array.root, 1), size)
             given = dict(run.arguments)
             numbers = [self._argument(given[name], dtype) for name, dtype in argument_types(formula)]
-            parts.append((formula, [array.text for array in own[:-1]], numbers))
+            assert isinstance(formula.result, Result)  # it may be joined
+            parts.append((formula, (formula.result,), [array.text for array in own[:-1]], numbers))
         whole = joined(parts)
         title = "_and_".join(dict.fromkeys(self._tree.callbacks[run.callback.text].name for run in group))
-        kernel = self._kernels.name_of_joined(whole.formula, whole.results, title)
+        operands = [*(arrays[part][number] for part, number in whole.inputs), *(own[-1] for own in arrays)]
+        kernel = self.joined_by_rows(group, whole, operands, title)
+        kernel = kernel or self._kernels.name_of_joined(whole.formula, whole.results, title)
         if kernel is None:
             return False
-        operands = [*(arrays[part][number] for part, number in whole.inputs), *(own[-1] for own in arrays)]
         self._call_joined(kernel, operands, len(group), whole)
         return True
+
+    def joined_by_rows(
+        self, group: Sequence[Run], whole: Joined, arrays: Sequence[ArrayText], title: str
+    ) -> str | None:
+        """The function that computes calls as one several rows at a time, if that is better."""
+        return None
 
     def _call_joined(self, kernel: str, arrays: Sequence[ArrayText], count: int, whole: Joined) -> None:
         """Call the function of several formulas, the last `count` arrays of which are outputs."""

@@ -42,21 +42,24 @@ LEAST_ELEMENTS = 256
 
 @attrs.frozen
 class Pair:
-    """Two rows along a dimension as one formula of two results: of each input, of which row, the first or the second,
-    and which input of one row it is. So many inputs of the second row are `shared` with the first one. `parameters` are
-    the numbers of the formula of one row, by names and C types."""
+    """Two rows along a dimension of a formula of some `results` as one formula, of the results of the first row, then
+    of the second one: of each input, of which row, the first or the second, and which input of one row it is. So many
+    inputs of the second row are `shared` with the first one. `parameters` are the numbers of the formula of one row, by
+    names and C types."""
 
+    formula: Formula
+    results: tuple[Result, ...]
     dim: int
     shared: int
     whole: Joined
     parameters: tuple[tuple[str, str], ...]
 
 
-def pair_of(formula: Formula, arrays: Sequence[ArrayText]) -> Pair | None:
-    """A formula for two rows, along the dimension along which these share most; None where that is less than a third of
-    what they read."""
-    steps = [formula.steps[number] for number in live_steps(formula)]
-    if not isinstance(formula.result, Result) or 2 * len(steps) > MOST_STEPS or any(array.rows for array in arrays):
+def pair_of(formula: Formula, results: tuple[Result, ...], arrays: Sequence[ArrayText]) -> Pair | None:
+    """A formula of these inputs for two rows, along the dimension along which these share most; None where that is less
+    than a third of what they read."""
+    steps = [formula.steps[number] for number in live_steps(formula, results)]
+    if 2 * len(steps) > MOST_STEPS or any(array.rows for array in arrays):
         return None
     if any(isinstance(step, Coordinate) or function_of_step(step) is not None for step in steps):
         return None
@@ -77,10 +80,11 @@ def pair_of(formula: Formula, arrays: Sequence[ArrayText]) -> Pair | None:
             best = shared, d, keys
     if best is None:
         return None
-    whole = joined([(formula, keys, names) for keys in best[2]])
-    if len(whole.inputs) + 2 > MOST_ARRAYS or whole.results[0] == whole.results[1]:
+    whole = joined([(formula, results, keys, names) for keys in best[2]])
+    count = len(whole.results)
+    if len(whole.inputs) + count > MOST_ARRAYS or len(set(whole.results)) < count:
         return None
-    return Pair(best[1], best[0], whole, parameters)
+    return Pair(formula, results, best[1], best[0], whole, parameters)
 
 
 def _moved(formula: Formula, k: int, dim: int) -> dict[int, int]:
@@ -99,29 +103,32 @@ def _place(arrays: Sequence[ArrayText], k: int, axes: dict[int, int], row: int) 
     return array.base, tuple(array.offset(e) for e in range(rank))
 
 
-def by_pairs(formula: Formula, pair: Pair, single: str, name: str, *, streams: bool) -> KernelFunction | None:
+def by_pairs(pair: Pair, single: str, name: str, *, streams: bool) -> KernelFunction | None:
     """The function of a formula that goes by pairs of rows; what is left to do one row at a time, the function `single`
     does. None if there is no text for a pair."""
     both = dense_function(pair.whole.formula, f"{name}_pair", pair.whole.results, streams=streams)
     if both is None:
         return None
-    d, inner, sizes = pair.dim, formula.rank - 1, operand_sizes(formula)
-    arrays = [*(f"a{k}" for k in range(len(formula.inputs))), "o"]
-    rows = [*(next(iter(_moved(formula, k, d)), None) for k in range(len(formula.inputs))), d]
-    along = [*(next(iter(_moved(formula, k, inner)), None) for k in range(len(formula.inputs))), inner]
+    formula, d, inner = pair.formula, pair.dim, pair.formula.rank - 1
+    count, outputs = len(formula.inputs), ["o", *(f"o{k}" for k in range(1, len(pair.results)))]
+    arrays = [*(f"a{k}" for k in range(count)), *outputs]
+    rows, along = (
+        [*(next(iter(_moved(formula, k, e)), None) for k in range(count)), *[e] * len(outputs)] for e in (d, inner)
+    )
     numbers = [each for each, _ in pair.parameters]
+    sizes = [*operand_sizes(formula)[:-1], *(formula.dtype_of(each).itemsize for each in pair.results)]
     asked = [f"{a}->strides[{e}] == {size}" for a, e, size in zip(arrays, along, sizes, strict=True) if e is not None]
-    lengths = [f"o->extents[{e}]" for e in range(formula.rank) if e != d]
+    lengths = [f"o->extents[{e}]" for e in range(d + 1, formula.rank)]
     asked = [f"{' * '.join(lengths)} >= {LEAST_ELEMENTS}", *asked]
-    if streams and pair.shared < FEWEST_SHARED:
+    if "slinky_stream(" in both.text and pair.shared < FEWEST_SHARED:
         asked.append(f"(!o->streams || o->strides[{d}] % {LINE} == 0)")
 
     def part(number: int, first: str, stop: str) -> str:
         e = rows[number]
         return f"*{arrays[number]}" if e is None else f"slinky_crop(*{arrays[number]}, {e}, {first}, {stop})"
 
-    taken = [part(k, f"row + {row}", f"row + {row + 1}") for row, k in pair.whole.inputs]
-    taken += [part(len(arrays) - 1, f"row + {row}", f"row + {row + 1}") for row in (0, 1)]
+    written = [(row, number) for row in (0, 1) for number in range(count, len(arrays))]
+    taken = [part(number, f"row + {row}", f"row + {row + 1}") for row, number in (*pair.whole.inputs, *written)]
     left = [part(number, "row", "rows") for number in range(len(arrays))]
     parameters = [*(f"const array *{a}" for a in arrays), *(f"{of} {each}" for each, of in pair.parameters)]
     lines = [
@@ -152,15 +159,30 @@ class PairedLines(JoinedLines):
 
     def by_rows(self, run: Run, formula: Formula, arrays: Sequence[ArrayText], *, streams: bool) -> str | None:
         """The function that computes a call by pairs of rows, if these have enough in common."""
-        if not all(self._memory.are_apart(run.outputs[0], each) for each in run.inputs):
+        if not isinstance(formula.result, Result) or not self._are_apart([run]):
             return None
-        pair = pair_of(formula, arrays)
+        pair = pair_of(formula, (formula.result,), arrays[:-1])
         if pair is None:
             return None
         func = self._tree.callbacks[run.callback.text]
         single = self._kernels.name_of(func, streams=streams)
+        return self._by_pairs(pair, single, func.name, streams=streams)
+
+    def joined_by_rows(
+        self, group: Sequence[Run], whole: Joined, arrays: Sequence[ArrayText], title: str
+    ) -> str | None:
+        """The same of several calls that are one loop."""
+        pair = pair_of(whole.formula, whole.results, arrays[: -len(group)]) if self._are_apart(group) else None
+        single = None if pair is None else self._kernels.name_of_joined(whole.formula, whole.results, title)
+        return None if pair is None or single is None else self._by_pairs(pair, single, title, streams=False)
+
+    def _are_apart(self, group: Sequence[Run]) -> bool:
+        """Whether what some calls write lies in memory that none of their inputs is in."""
+        written = [array for run in group for array in run.outputs]
+        read = [array for run in group for array in run.inputs]
+        return all(self._memory.are_apart(one, other) for one in written for other in read)
+
+    def _by_pairs(self, pair: Pair, single: str, title: str, *, streams: bool) -> str | None:
         return self._kernels.name_of_other(
-            (formula, pair, streams),
-            f"{func.name}_rows",
-            lambda name: by_pairs(formula, pair, single, name, streams=streams),
+            (pair, streams), f"{title}_rows", lambda name: by_pairs(pair, single, name, streams=streams)
         )

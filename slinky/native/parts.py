@@ -14,14 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from slinky.ir.formulas import Formula, Result
+from slinky.ir.formulas import Formula, Operand, Result
 
 
-def live_steps(formula: Formula) -> list[int]:
-    """The steps that the result needs, in order."""
-    needed: set[int] = set()
-    if isinstance(formula.result, Result):
-        needed.add(formula.result.step)
+def live_steps(formula: Formula, results: Sequence[Operand] = ()) -> list[int]:
+    """The steps that the result needs, in order; or these results, if any are given."""
+    needed = {each.step for each in results or (formula.result,) if isinstance(each, Result)}
     for number in reversed(range(len(formula.steps))):
         if number in needed:
             needed.update(each.step for each in formula.steps[number].operands if isinstance(each, Result))

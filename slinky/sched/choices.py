@@ -39,6 +39,10 @@ TASKS_PER_WORKER = 2
 LEAST_TASK_SECONDS = 2e-4
 """What a worker must have to do in one go, so that it is worth being told."""
 
+ONE_ROW = 1.05
+"""How many times as long loops in C take, at least, whose stencils compute one row in each strip: of two, they fetch
+what both need once. Harris corners took so much longer, a 9x9 blur 1.14 times as long, three stencils 1.19."""
+
 _SURELY = 1 + 1e-9
 """By how much one time must be above another, so that it is so however they were rounded."""
 
@@ -184,6 +188,8 @@ class Choices:
                     break
             live = track.live(height)
             seconds = fixed + calls + lines + self.costs.inside(flow, height, live)
+            if height == 1 and not steps and any(member.window for member in track.members):
+                seconds *= ONE_ROW
             own = [self._choice(track, height, 1, seconds, live, 0)] if track.members else []
             if workers > 1:
                 handed = self.costs.handed_over(-(-extent // height), steps * track.handovers, loops)
