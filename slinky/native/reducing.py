@@ -7,7 +7,8 @@ row after the other; where it is kept, a strip of results is made side by side, 
 the other. Axes of one element are none, but for those that are longer in the array that a piece is cut from.
 
 Rows of floats are added pairwise, as NumPy does: halves by themselves down to 128 elements, in which eight sums go
-along. Four such stretches are added side by side, so that the processor need not wait for one sum to go on.
+along. Four such stretches are added side by side, so that the processor need not wait for one sum to go on. What lies
+ahead is asked for meanwhile: processors see it coming where one goes on element by element, but not from four places.
 
 Invariant: of what NumPy does not convert on the way, and of one axis that is reduced (or several that follow each other
 in memory), sums and products are NumPy's to the last bit; of integers and truths, everything is. Extrema are, too, but
@@ -32,6 +33,10 @@ STRIP = 1024
 """So many results are made side by side."""
 _SHORT = 8
 """Rows of fewer elements are added from first to last."""
+
+AHEAD = 8192
+"""So many bytes further is what sums ask for: rows that are normalised wait less for memory than with 4096, and four
+rows of a thousand elements are still in the nearest cache."""
 
 _AXES = """\
 #ifndef SLINKY_AXES
@@ -133,6 +138,8 @@ static @T @NAME_four(const @E *p, @T mean)
     typedef @T eight __attribute__((vector_size(8 * sizeof(@T))));
     eight r[4];
     (void)mean;
+    for (int64_t line = @AHEAD; line < @AHEAD + 512 * (int64_t)sizeof(@E); line += 64)
+        __builtin_prefetch((const char *)p + line);
     for (int k = 0; k < 4; k++) {
         eight x;
         memcpy(&x, p + 128 * k, sizeof x);
@@ -368,6 +375,7 @@ def reducer(combined: Combined, rank: int, given: np.dtype[Any], result: np.dtyp
         "RANK": str(rank),
         "STRIP": str(STRIP),
         "SHORT": str(_SHORT),
+        "AHEAD": str(AHEAD),
         "FUNCTION": name,
         "WHAT": _title(combined),
         "KEEP": "\n    slinky_flags state;\n    SLINKY_KEEP(state);" if is_extremum else "",
