@@ -333,17 +333,32 @@ def _takes_numbers(node: Node) -> bool:
 
 
 def _number_everywhere(view: View) -> np.generic | None:
-    """What an array is full of, of which nothing needs to be read then: sums begin with one of zeros."""
-    node = view.result.node
-    operation = node.operation
-    if isinstance(operation, Assembled) and operation.fill is None and node.operands:
-        first, *others = map(_number_everywhere, node.operands)
-        is_one = first is not None and all(n is not None and n.tobytes() == first.tobytes() for n in others)
-        return first if is_one else None
-    if not isinstance(operation, Pointwise) or operation.function is not as_it_is or operation.masked:
-        return None
-    (number,) = operation.arguments
-    return number if isinstance(number, np.generic) and number.dtype == view.dtype else None
+    """What an array is full of, of which nothing needs to be read then: sums begin with one of zeros.
+
+    Each array that it is put together of is looked at once: of assignments from one part of an array to another, each
+    has the one before as two operands, and there are twice as many ways to the first one as to the second.
+    """
+    found: np.generic | None = None
+    seen: set[Node] = set()
+    left = [view]
+    while left:
+        each = left.pop()
+        node = each.result.node
+        operation = node.operation
+        if isinstance(operation, Assembled) and operation.fill is None and node.operands:
+            if node not in seen:
+                seen.add(node)
+                left += reversed(node.operands)
+            continue
+        if not isinstance(operation, Pointwise) or operation.function is not as_it_is or operation.masked:
+            return None
+        (number,) = operation.arguments
+        if not isinstance(number, np.generic) or number.dtype != each.dtype:
+            return None
+        if found is not None and found.tobytes() != number.tobytes():
+            return None
+        found = number
+    return found
 
 
 def _argument(argument: Any, node: Node, operation: Pointwise, operands: Sequence[Any], lowering: Lowering) -> Any:
