@@ -161,7 +161,7 @@ MUTANTS += mutants(
     ),
     ("fusing: where it is computed", "own = tuple(lowering.places(view, places))", "own = places"),
     ("fusing: numbers of arrays that are full", " if _takes_numbers(node) else []", " if False else []"),
-    ("fusing: arrays that are full of several", "n is not None and n.tobytes() == first.tobytes()", "True"),
+    ("fusing: arrays that are full of several", "found is not None and found.tobytes() != number.tobytes()", "False"),
     (
         "fusing: nothing but numbers",
         "if not numbers or all(number is not None for number in numbers):",

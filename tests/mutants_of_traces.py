@@ -40,6 +40,14 @@ MUTANTS += mutants(
 )
 
 MUTANTS += mutants(
+    "slinky/frontend/overlapping.py",
+    ("tests/test_overlapping_windows.py",),
+    ("overlapping: steps", " and all(step == 1 for step, _ in terms)", ""),
+    ("overlapping: other windows", "if found is not None and found != windows:", "if False:"),
+    ("overlapping: other readers", "if seen and not self._may_see(node):", "if False:"),
+)
+
+MUTANTS += mutants(
     "slinky/frontend/assignments.py",
     ("tests/test_assignments.py",),
     ("assignments: apart", "(seen[1] < taken[0] or taken[1] < seen[0])", "(seen[1] <= taken[0] or taken[1] < seen[0])"),

@@ -300,6 +300,7 @@ function is called as it is. So it is, always, where elements are asked
 for in the order in which they lie in memory (`ravel("K")`, `reshape(order="A")`) and that is not known to be C order.
 Indexing by slices with any step, integers, new axes and `...`, and all views below, cost nothing: they become part of
 what is read. So do windows that slide, in sums, products (`einsum`, `tensordot`) and whatever else is done with them.
+Arithmetic of elements that are seen through windows, and reduced along these, is computed once for each element.
 Arrays of integers as indices choose elements along their axes, by pieces; where other axes lie between these, whole.
 
 *As NumPy's code does it*: Python code of NumPy's that calls functions which are understood. That code is traced, of the

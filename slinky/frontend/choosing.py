@@ -23,6 +23,7 @@ from slinky.frontend.halos import with_halos
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Runner, Traces
 from slinky.frontend.lowering import Lowered, lowered, scalars_named
 from slinky.frontend.nodes import Array
+from slinky.frontend.overlapping import computed_before_windows
 from slinky.frontend.running import runner, without_arrays
 from slinky.frontend.sizes import Length, lengths
 from slinky.frontend.tables import EXACT_PIECES
@@ -162,7 +163,8 @@ class Chooser:
         and others are constants."""
         if traced.shown is None:
             in_loops = self.runs_loops()
-            nodes, outputs = with_halos(traced.nodes, traced.outputs, in_loops=in_loops)
+            graph = computed_before_windows(traced.nodes, traced.outputs)
+            nodes, outputs = with_halos(*graph, in_loops=in_loops)
             name, floats = func_title(self._function.__name__), scalars_named(traced.floats_in_words)
             made = lowered(nodes, outputs, (), name, self._by_pieces, in_loops=in_loops, floats=floats)
             traced.shown = made.pipeline

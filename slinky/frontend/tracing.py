@@ -28,6 +28,7 @@ from slinky.frontend.halos import with_halos
 from slinky.frontend.indexed import own_array
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
+from slinky.frontend.overlapping import computed_before_windows
 from slinky.frontend.places import assignment, is_telling, place, user_frame
 from slinky.frontend.reals import Reals, now
 from slinky.frontend.sizes import Length, Questions, Size, known, value_of
@@ -352,7 +353,7 @@ class Plans:
         """
         limits = {what: options.get(what) for what in ("max_bytes", "workers", "machine")}
         import_module("slinky.sched.automatic").require_options(**limits, backend=options.get("backend", "python"))
-        nodes, outputs = with_halos(nodes, outputs, in_loops=in_loops)
+        nodes, outputs = with_halos(*computed_before_windows(nodes, outputs), in_loops=in_loops)
         key = structure(nodes, outputs)
         made_for = (name, tuple(sorted(options.items(), key=str)), by_pieces, in_loops, to_bits)
         kind = None if key is None else (key, *made_for)
