@@ -115,3 +115,36 @@ def test_a_strip_of_one_column_is_left_over(options: dict[str, Any]) -> None:
             x = numbers((200, width), "float32")
             for got, want in zip(traced(x), centred(x), strict=True):
                 assert got.tobytes() == want.tobytes(), width
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", ["sum", "mean", "std", "prod", "nanmean"])
+def test_of_columns_that_slide(name: str, options: dict[str, Any]) -> None:
+    """Folded buffers have the axis last in memory along which they are folded: here, rows lie within columns."""
+
+    def beside(x: Any) -> Any:
+        b = x * x.dtype.type(2)
+        return b[:, 2:] * b[:, :-2] / FUNCTIONS[name](b[:, 1:-1], axis=0)
+
+    def sums(x: Any) -> Any:
+        b = x * x.dtype.type(2)
+        first, *others = (FUNCTIONS[name](b[:, k : b.shape[1] - 2 + k], axis=0) for k in range(3))
+        return np.maximum(first, np.maximum(*others)) / 3
+
+    for function in (beside, sums):
+        check(function, [numbers((n, 40), "float32") for n in (7, 129, 300)], **options)
+
+
+@pytest.mark.parametrize("backend", ["python", "interpreter", pytest.param("native", marks=needs_compiler)])
+@pytest.mark.parametrize("columns", [1, 4, 7])
+def test_of_columns_that_are_folded_by_hand(backend: str, columns: int) -> None:
+    def function(x: Any) -> Any:
+        b = x * np.float32(2)
+        return b[:, 2:].sum(0) - b[:, :-2].sum(0)
+
+    x = numbers((300, 40), "float32")
+    p = sl.jit(smallest=0, native=backend == "native")(function).pipeline(x)
+    p = sl.line_buffer(p, "subtract", "x", columns)
+    assert f"fold {columns + 2}" in str(p.find("alloc b_result"))
+    assert np.asarray(p.run(x, backend=backend).outputs[0]).tobytes() == function(x).tobytes()
+    assert np.asarray(p.run(x, checked=True).outputs[0]).tobytes() == function(x).tobytes()

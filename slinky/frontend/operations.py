@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 
 from slinky.frontend.accumulating import RUNNING, run_into
-from slinky.frontend.nodes import Array, Node, Operation, exactly, numbers
+from slinky.frontend.nodes import Array, Node, Operation, Source, exactly, numbers
 from slinky.frontend.reals import Told, now
 from slinky.frontend.sizes import Length, are_same, value_of
 from slinky.frontend.streaming import TOTAL, streamed
@@ -267,7 +267,10 @@ class Along(Operation):
         arguments, reduction = {}, None
         is_plain = len(reads) == 1 and reads[0].adapter is None and self.axes == self.removed
         if is_plain and not lowering.as_one_piece:
-            callback = Reducing(self.name, self.function, self.removed, self.keywords, wide=self.wide)
+            (view,) = node.operands
+            is_made = not isinstance(view.result.node.operation, Source) and view.is_turned_nowhere
+            in_order = bool(self.wide) and is_made  # arguments may lie otherwise, and are added as they lie
+            callback = Reducing(self.name, self.function, self.removed, self.keywords, (), self.wide, in_order)
             target = lowering.access(node.results[0], list(map(point, dims)))
             reduction = streamed(callback, reads[0].access, target)
             if reduction is not None:

@@ -6,7 +6,9 @@ say all of them (`Combined`), and a back end that prints them as loops looks at 
 
 NumPy adds floats in an order that depends on which axes there are of more than one element: one after the other where
 an axis that stays is the innermost one, by pairs of halves where it is one that is reduced. So a piece of one column is
-added in another order than the array that it is cut from, unless it is known to be a piece of one that is `wide`.
+added in another order than the array that it is cut from, unless it is known to be a piece of one that is `wide`. So
+is a piece whose axes lie in memory in another order, as where it is folded along its last one, unless it is known to be
+of an array `in_order`.
 
 Invariant: what is run is NumPy's own function. Where there is a `Combined`, it says what that function computes.
 """
@@ -14,6 +16,7 @@ Invariant: what is run is NumPy's own function. Where there is a `Combined`, it 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -50,6 +53,7 @@ class Combined:
     If `centred`, the elements are taken less their mean; if `squared`, times themselves. What comes out is divided by
     how many there are less `fewer`, if that is a number; and if `rooted`, the root is taken. Along the axes that are
     `wide` there are more results than one in all: a piece of one is combined in the order of an array of several ones.
+    Elements are combined as of an array in C order, if that is what they are of (`in_order`), wherever a piece lies.
     """
 
     ufunc: np.ufunc
@@ -59,6 +63,7 @@ class Combined:
     fewer: int | None = None
     rooted: bool = False
     wide: tuple[int, ...] = ()
+    in_order: bool = False
 
 
 _IN_ANY_ORDER = frozenset([np.max, np.min, np.amax, np.amin, np.any, np.all, np.argmax, np.argmin])
@@ -78,7 +83,8 @@ class ChangedResultError(CallbackError):
 class Reducing:
     """A callback that writes what a function of NumPy gives that reduces some `axes` of its operand: called with these
     `keywords`, which say the axes, too. By pieces, it is told `sizes`, arguments of these names. Axes that stay, along
-    which what it is a piece of has more elements than one, are `wide`."""
+    which what it is a piece of has more elements than one, are `wide`. It is one of an array in C order, if `in_order`,
+    whatever order its axes have in memory."""
 
     name: str
     function: Callable[..., Any]
@@ -86,6 +92,7 @@ class Reducing:
     keywords: tuple[tuple[str, Any], ...] = ()
     sizes: tuple[str, ...] = ()
     wide: tuple[int, ...] = ()
+    in_order: bool = False
 
     @property
     def __name__(self) -> str:
@@ -103,12 +110,14 @@ class Reducing:
         return not is_free
 
     def __call__(self, source: Any, target: Any, **_: int) -> None:
+        if self.in_order:
+            source = _in_order(source, self.wide)
         write_result(self.name, reduced(self.function, [source], dict(self.keywords), self.axes, self.wide), target)
 
     def combined(self) -> Combined | None:
         """What it computes, if that is known."""
         found = self._combined()
-        return found if found is None else attrs.evolve(found, wide=self.wide)
+        return found if found is None else attrs.evolve(found, wide=self.wide, in_order=self.in_order)
 
     def _combined(self) -> Combined | None:
         given = dict(self.keywords)
@@ -148,6 +157,13 @@ def reduced(
     found = function(*(_twice(source, alone) for source in sources), **keywords)
     kept = [d for d in range(len(shape)) if d not in axes]
     return found[tuple(slice(1) if d in alone else slice(None) for d in kept)]
+
+
+def _in_order(array: Any, wide: Sequence[int]) -> Any:
+    """An array whose axes lie in memory as those of one in C order do: itself, or a copy."""
+    apart = [array.strides[d] for d in range(array.ndim) if array.shape[d] > 1 or d in wide]
+    is_so = all(outer >= inner for outer, inner in pairwise(apart))
+    return array if is_so else array.copy()
 
 
 def _twice(array: Any, axes: Sequence[int]) -> Any:

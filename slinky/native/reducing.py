@@ -2,7 +2,8 @@
 
 Idea. NumPy goes through the axes of an array from those whose elements lie farthest apart to those whose elements are
 next to each other, whatever order the axes have, and takes axes that follow each other in memory as one. So the
-function puts them into that order when it is called. Where the innermost axis is reduced, each result is made of one
+function puts them into that order when it is called, but where they are known to be pieces of arrays in C order,
+which may lie otherwise: folded buffers do. Where the innermost axis is reduced, each result is made of one
 row after the other; where it is kept, a strip of results is made side by side, of which each takes one element after
 the other. Axes of one element are none, but for those that are longer in the array that a piece is cut from.
 
@@ -59,11 +60,11 @@ static inline int64_t slinky_apart(slinky_axis a)
     return a.extent == 1 && !a.is_wide ? 0 : a.from < 0 ? -a.from : a.from;
 }
 
-/* Put axes, which come from the last one on, into NumPy's order: the innermost first. Those of one element are left
-   out, and those that follow each other are one; how many there are then. */
-static int slinky_in_order(slinky_axis *axes, int count)
+/* Put axes, which come from the last one on, into NumPy's order, if they are not in it already: the innermost first.
+   Those of one element are left out, and those that follow each other are one; how many there are then. */
+static int slinky_in_order(slinky_axis *axes, int count, int are_in_order)
 {
-    for (int i = 1; i < count; i++) {
+    for (int i = are_in_order ? count : 1; i < count; i++) {
         const slinky_axis own = axes[i];
         int place = i;
         for (int k = i - 1; k >= 0; k--) {
@@ -262,7 +263,7 @@ static void @FUNCTION(const array *a, const array *o)
     slinky_axis axes[@RANK + 1] = {@AXES}, reduced[@RANK + 1], kept[@RANK + 1];
     const int64_t count = @COUNT;
     if (@EMPTY) return;
-    const int all = slinky_in_order(axes, @RANK), has_rows = all && !axes[0].is_kept;
+    const int all = slinky_in_order(axes, @RANK, @IN_ORDER), has_rows = all && !axes[0].is_kept;
     const int outer_count = slinky_of_kind(axes, all, 0, has_rows, reduced);
     const char *p = a->data;
     char *q = o->data;
@@ -389,6 +390,7 @@ def reducer(combined: Combined, rank: int, given: np.dtype[Any], result: np.dtyp
     words |= {
         "NAME": name,
         "AXES": ", ".join(_axis(d, kept, int(d in combined.wide)) for d in reversed(range(rank))),
+        "IN_ORDER": str(int(combined.in_order)),
         "COUNT": " * ".join(f"a->extents[{d}]" for d in combined.axes),
         "EMPTY": " || ".join(f"!o->extents[{d}]" for d in range(len(kept))) or "0",
         "VARIABLES": ", ".join(f"{stage.variable}s[{STRIP}]" for stage in stages),

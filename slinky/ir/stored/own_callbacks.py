@@ -126,6 +126,7 @@ _WRITTEN: dict[str, tuple[_Write, _Read]] = {
     "ddof": (_as_it_is, lambda reading, value: reading.integer(value)),
     "dtype": (values.write_dtype, values.read_dtype),
     "identity": (values.write_value, _read_number),
+    "in_order": (_as_it_is, lambda reading, value: reading.truth(value)),
     "has_nan": (_as_it_is, lambda reading, value: reading.truth(value)),
     "keywords": (_write_keywords, _read_keywords),
     "sizes": (
