@@ -575,3 +575,12 @@ def test_modules_that_are_handed_on_are_watched(monkeypatch: pytest.MonkeyPatch)
                 table = np.full(3 if size == 3 else (size, 3), gain)
                 settings.__dict__.update(gain=gain, table=table)
                 assert_same(traced(x), function(x))
+
+
+def test_what_a_loop_asks_for_is_said_once() -> None:
+    traced = jit(lambda x: np.stack([x[x > k].sum() for k in range(40)]))
+    x = np.arange(60.0)
+    with pytest.warns(sl.ForcedValueWarning):
+        traced(x)
+    (line,) = [line for line in traced.explain(x).splitlines() if line.startswith("traced at each call")]
+    assert line.endswith("(40 times)")

@@ -21,10 +21,13 @@ MOST_NAMES = 16
 
 def operations_in_words(names: Sequence[str]) -> str:
     """How many operations there are, and which, by their names in order."""
-    listed: Sequence[str] = names
-    if len(names) > MOST_NAMES:
-        listed = [name if count == 1 else f"{name} ({count} times)" for name, count in Counter(names).items()]
+    listed = each_once(names) if len(names) > MOST_NAMES else names
     return f"{len(names)} operation{'s' * (len(names) != 1)}: {', '.join(listed) or 'none'}"
+
+
+def each_once(texts: Sequence[str]) -> list[str]:
+    """Each of some texts once, with how often it is there: loops say the same again and again."""
+    return [text if count == 1 else f"{text} ({count} times)" for text, count in Counter(texts).items()]
 
 
 def guards_in_words(trace: Trace, names: Sequence[str]) -> list[str]:

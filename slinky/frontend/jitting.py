@@ -26,7 +26,7 @@ from slinky.frontend.choosing import MOVED_TO, Chooser
 from slinky.frontend.containers import all_alike, bare_values, is_labelled, labelled_like
 from slinky.frontend.contests import InTurn
 from slinky.frontend.donating import GivenAsItIsError, parameters_of
-from slinky.frontend.explaining import guards_in_words, operations_in_words
+from slinky.frontend.explaining import each_once, guards_in_words, operations_in_words
 from slinky.frontend.exporting import Loaded, Settings, export, settings_of
 from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.given import lazy_arrays
@@ -487,13 +487,13 @@ class Jit:
         funcs = [node.name for node in traced.nodes if not isinstance(node.operation, Source)]
         lines = [f"{name} is traced: {operations_in_words(funcs)}"]
         lines += [f"writes to {self._leaf_name(given, named, n)}" for n in sorted({w.number for w in traced.written})]
-        lines += [f"at once: {fence}" for fence in traced.trace.fences]
+        lines += [f"at once: {fence}" for fence in each_once(traced.trace.fences)]
         whole = [n.name for n in traced.nodes if n.operation.exactness not in self._by_pieces]
         lines += [f"as one piece: {', '.join(whole)}"] if whole else []
         lines += guards_in_words(traced.trace, [n for _, n, _ in parameters_of(self._function, given, named)])
         reads = self._traces.reads_now()
         against = [*traced.trace.reasons, *([reads.reason] if reads.reason else [])]
-        lines += [f"traced at each call: {why}" for why in against]
+        lines += [f"traced at each call: {why}" for why in each_once(against)]
         leaves = [leaf for _, leaf in leaves_of((given, named))]
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
         values = traced.trace.sizes(leaves)
