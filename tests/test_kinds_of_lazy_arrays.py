@@ -94,3 +94,56 @@ def test_keys_of_dictionaries_are_numbers() -> None:
     assert json.dumps(got[0]) == '{"3": 3.0, "4": 4.0}'
     assert_same(pickle.loads(pickle.dumps(got)), f(x))
     assert {type(key) for key in got[1][0][3, "b"]} == {np.int64}
+
+
+INTO = {
+    "sum": lambda x, y: np.sum(x, out=y),
+    "max": lambda x, y: x.max(out=y),
+    "clip": lambda x, y: np.clip(x[1], 0, 1, out=y),
+    "argmax": lambda x, y: np.argmax(x, out=y),
+    "dot": lambda x, y: np.dot(x, x, out=y),
+    "median": lambda x, y: np.median(x, out=y),
+    "reduce": lambda x, y: np.add.reduce(x, out=y),
+    "add": lambda x, y: np.add(x[0], 1, out=y),
+}
+"""Functions that put what they give into `y`."""
+
+
+@pytest.mark.parametrize("name", INTO)
+def test_a_scalar_is_no_array_to_write_to(name: str) -> None:
+    """An element is none, of which NumPy says so; the array that it came from stayed as it was, without a word."""
+    into = INTO[name]
+
+    def to_an_element(x: Any) -> Any:
+        made = x + 1
+        into(x, made[0])
+        return made
+
+    def to_an_array_without_axes(x: Any) -> Any:
+        made = np.zeros_like(x[:1], np.int64 if name == "argmax" else x.dtype).reshape(())
+        into(x, made)
+        return made
+
+    x = np.arange(5.0)
+    with pytest.raises(TypeError) as want:
+        to_an_element(x)
+    with pytest.raises(TypeError) as got:
+        jit(to_an_element)(x)
+    assert str(got.value) == str(want.value)
+    assert_same(jit(to_an_array_without_axes)(x), to_an_array_without_axes(x))
+
+
+@pytest.mark.parametrize("name", ["sum", "argmax", "cumsum", "sort", "mean", "median", "roll", "flip", "expand_dims"])
+def test_a_truth_is_the_axis_that_numpy_takes_it_for(name: str) -> None:
+    def function(x: Any) -> Any:
+        further = (1,) if name == "roll" else ()
+        return getattr(np, name)(x, *further, axis=True)
+
+    x = np.arange(12.0).reshape(3, 4)
+    try:
+        want = function(x)
+    except TypeError as error:
+        with pytest.raises(TypeError, match=f"^{error}$"):
+            jit(function)(x)
+    else:
+        assert_same(jit(function)(x), want)

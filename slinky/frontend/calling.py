@@ -301,8 +301,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords:
     """A ufunc, or a method of one, of lazy arrays."""
     out = keywords.pop("out", None)
     out = out if isinstance(out, tuple) else () if out is None else (out,)
-    if any(type(o) is LazyArray and o.is_scalar for o in out):
-        raise trace_of((given, out)).abandon(f"{ufunc.__name__} with a scalar as out=")
+    _require_no_scalar(ufunc.__name__, given, out)
     if not all(is_known(value) for value in (*given, *(o for o in out if o is not None))):
         if any(_has_ufuncs_of_its_own(v) for v in given if not is_known(v)):
             return NotImplemented
@@ -322,6 +321,12 @@ def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords:
     except NotUnderstoodError:
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         return opaque(function, given, keywords if not any(o is not None for o in out) else {**keywords, "out": out})
+
+
+def _require_no_scalar(name: str, given: Any, out: tuple[Any, ...]) -> None:
+    """Raise what ends the trace where a result is to be put into a scalar, which NumPy refuses in several words."""
+    if any(type(o) is LazyArray and o.is_scalar for o in out):
+        raise trace_of((given, out)).abandon(f"{name} with a scalar as out=")
 
 
 def _method(ufunc: np.ufunc, method: str, given: Any, out: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -487,6 +492,7 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
     if function in ABOUT_MEMORY:
         raise trace.abandon(f"{name_of(function)}, which asks where arrays lie")
     out = keywords.get("out")
+    _require_no_scalar(name_of(function), given, (out,))
     if function not in _OF_FLOATS:
         given, keywords = known_reals(given), known_reals(keywords)
     entry = TABLE.get(function)

@@ -33,13 +33,15 @@ def lazy_arrays(given: Any) -> list[LazyArray]:
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     """The axes that are meant, each once.
 
-    Raises what NumPy raises.
+    Raises what NumPy raises, and `NotUnderstoodError` for truths, which some functions take for numbers.
     """
     if axis is None:
         return tuple(range(rank))
     given = axis if isinstance(axis, tuple) else (axis,)
     found = []
     for each in given:
+        if isinstance(each, bool):
+            raise NotUnderstoodError("truths as axes")
         place = operator.index(each)
         if not -rank <= place < rank:
             raise np.exceptions.AxisError(place, rank)
