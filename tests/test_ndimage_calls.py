@@ -221,3 +221,34 @@ def test_a_function_with_a_filter_that_writes_to_an_array_is_called_as_it_is(fun
     assert "is called as it is" in str(traced.explain(array))
     with pytest.raises(sl.TracingError, match="with an array as output="):
         jit(function, strict=True)(array)
+
+
+@pytest.mark.parametrize("name", ["binary_fill_holes", "binary_propagation"])
+def test_what_goes_on_until_nothing_changes(name: str) -> None:
+    """It is SciPy's on arrays, runs whole in traced functions, and has no funcs in a graph."""
+    apply, want = getattr(sl.ndimage, name), getattr(scipy.ndimage, name)
+    ring = np.zeros((9, 8), bool)
+    ring[2:6, 1:6] = True
+    ring[3:5, 2:5] = False
+    mask = scipy.ndimage.binary_dilation(ring, iterations=2)
+    named = [{}, {"structure": np.ones((3, 3)), "origin": 0}, {"axes": (1,)}]
+    if name == "binary_propagation":
+        named += [{"mask": mask}, {"mask": mask, "border_value": 1, "output": np.uint8}]
+    for given in named:
+        for image in (ring, ring.astype(np.float32), ring[::-1]):
+            traced = jit(lambda x, given=given: apply(x > 0, **given) | (x > 7))
+            np.testing.assert_array_equal(apply(image, **given), want(image, **given), strict=True)
+            np.testing.assert_array_equal(traced(image), want(image > 0, **given) | (image > 7), strict=True)
+            assert name in traced.explain(image)
+            np.testing.assert_array_equal(np.asarray(apply(sl.lazy(image), **given)), want(image, **given), strict=True)
+    target = np.ones_like(ring)
+    apply(ring, output=target)
+    expected = np.ones_like(ring)
+    want(ring, output=expected)
+    np.testing.assert_array_equal(target, expected)
+    with pytest.raises(sl.ArgumentError, match=name):
+        apply(sl.BufferExpr("image", bool, 2))
+    with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword"):
+        apply(ring, mode="reflect")
+    with pytest.raises(sl.TracingError, match=name):
+        jit(lambda x: apply(x), strict=True)(ring)

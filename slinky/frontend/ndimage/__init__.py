@@ -54,6 +54,7 @@ from slinky.frontend.ndimage.ranks import (
     white_tophat,
 )
 from slinky.frontend.ndimage.table import PIECES, Pieces
+from slinky.frontend.ndimage.whole import binary_fill_holes, binary_propagation
 
 __all__ = [
     "PIECES",
@@ -61,8 +62,10 @@ __all__ = [
     "binary_closing",
     "binary_dilation",
     "binary_erosion",
+    "binary_fill_holes",
     "binary_hit_or_miss",
     "binary_opening",
+    "binary_propagation",
     "black_tophat",
     "convolve",
     "convolve1d",

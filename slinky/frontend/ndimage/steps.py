@@ -142,10 +142,10 @@ def local_filter(described: Callable[P, Any]) -> Callable[P, Any]:
         function = getattr(scipy_ndimage(), name)
         require_no_array(name, image, bound.arguments.get("output"), "output")
         if not is_described(image):
-            return _labelled(function(*args, **kwargs), image)
+            return labelled(function(*args, **kwargs), image)
         output = _tried(function, bound.arguments)
         if output.target is None and not isinstance(image, BufferExpr) and rank_of(image) == 0:
-            return _at_once(function, args, kwargs)
+            return at_once(function, args, kwargs)
         bound.apply_defaults()
         bound.arguments["output"] = output
         try:
@@ -153,7 +153,7 @@ def local_filter(described: Callable[P, Any]) -> Callable[P, Any]:
         except NotByPiecesError as error:
             if output.target is not None or isinstance(image, BufferExpr):
                 raise ArgumentError(str(error)) from None
-        return _at_once(function, args, kwargs)
+        return at_once(function, args, kwargs)
 
     return filtered
 
@@ -174,14 +174,14 @@ def require_no_array(name: str, image: Any, target: Any, parameter: str) -> None
         raise trace_of((image, target)).abandon(f"{name} with an array as {parameter}=")
 
 
-def _at_once(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def at_once(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """What SciPy gives for a lazy array, computed whole."""
     from slinky.frontend.fences import opaque  # which needs lazy arrays
 
     return opaque(function, args, kwargs)
 
 
-def _labelled(result: Any, image: Any) -> Any:
+def labelled(result: Any, image: Any) -> Any:
     """A result of SciPy's in a container like the image's."""
     return labelled_like([image])(result) if isinstance(result, np.ndarray) else result
 

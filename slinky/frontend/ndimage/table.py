@@ -13,14 +13,17 @@ class Pieces(enum.Enum):
     ROUNDED = "exact; floats and integers of 64 bits along whole axes"
     WHOLE = "exact along whole axes"
     NEAR = "near"
+    NONE = "runs whole"
 
 
 PIECES: Mapping[str, Pieces] = {
     "binary_closing": Pieces.EXACT,
     "binary_dilation": Pieces.EXACT,
     "binary_erosion": Pieces.EXACT,
+    "binary_fill_holes": Pieces.NONE,
     "binary_hit_or_miss": Pieces.EXACT,
     "binary_opening": Pieces.EXACT,
+    "binary_propagation": Pieces.NONE,
     "black_tophat": Pieces.EXACT,
     "convolve": Pieces.EXACT,
     "convolve1d": Pieces.EXACT,
