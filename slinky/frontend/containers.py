@@ -30,9 +30,15 @@ def labelled_like(given: Sequence[Any]) -> Callable[[Array], Any]:
 
 def is_labelled(value: Any) -> bool:
     """Whether something is a container of an array that is there, and that `bare_values` finds."""
-    xarray, pandas = sys.modules.get("xarray"), sys.modules.get("pandas")
+    xarray = sys.modules.get("xarray")
     if xarray is not None and isinstance(value, xarray.DataArray):
         return isinstance(value.variable._data, np.ndarray)
+    return is_table(value)
+
+
+def is_table(value: Any) -> bool:
+    """Whether something is a table, or a column, of pandas'."""
+    pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, (pandas.DataFrame, pandas.Series))
 
 

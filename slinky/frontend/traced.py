@@ -301,9 +301,10 @@ class Traced:
         made = (r for node in self.nodes if not isinstance(node.operation, Source) for r in node.results)
         return any(math.prod(map(of, r.shape)) * r.dtype.itemsize >= size for r in made)
 
-    def keeps_labels(self, rank: int, labelled: Collection[int]) -> bool:
-        """Whether results are those of containers, where the arguments of some numbers are such: of so many axes, in
-        the order of the arguments' and forwards, and with the values that the function gives of containers."""
+    def keeps_labels(self, rank: int, labelled: Collection[int], *, in_tables: bool) -> bool:
+        """Whether results are those of containers, tables of pandas' or arrays of xarray's, where the arguments of some
+        numbers are such: of so many axes, in the order of the arguments' and forwards, and with the values that the
+        function gives of containers."""
         if self.trace.reasons or self.trace.fences or self.trace.asked_for_class or held_by_objects(self.result):
             return False
         results = [leaf.view for _, leaf in leaves_of(self.result) if isinstance(leaf, (_Argument, _Output))]
@@ -312,7 +313,7 @@ class Traced:
         return (
             {len(view.shape) for view in (*self.outputs, *results)} <= {rank}
             and all(view.is_turned_nowhere for view in views)
-            and goes_by_places(self.nodes, given, [*self.outputs, *results])
+            and goes_by_places(self.nodes, given, [*self.outputs, *results], in_tables=in_tables)
         )
 
     @property
