@@ -126,6 +126,8 @@ and functions such as `np.pad` that look at the elements alone, these rules do n
 * *Tables of pandas* hold nothing but arrays that are there. Where one is sliced, turned or reduced, where labels differ
   or columns have several dtypes, the function is called as it is. So it is where a number beside one has another dtype
   by pandas' rules than by NumPy's: `t * np.float64(2)` of float32 stays float32, `np.maximum(t, 0.5)` is float64.
+  What comes of columns with several names has none; where a result comes of some of them alone, the function is called
+  as it is. So it is for tables with `attrs`, or of classes made of pandas'.
 * Where a Dask array is inside, the function is called as it is; so it is where it looks at what it was given
   (`isinstance(x, pd.DataFrame)`, `hasattr(x, "dims")`, `x.columns` of a table).
 

@@ -28,6 +28,11 @@ def labelled_like(given: Sequence[Any]) -> Callable[[Array], Any]:
     return lambda result: result
 
 
+def without_name(put: Callable[[Array], Any]) -> Callable[[Array], Any]:
+    """The same for columns, without the name of the one that they are like."""
+    return lambda result: put(result).rename(None)
+
+
 def is_labelled(value: Any) -> bool:
     """Whether something is a container of an array that is there, and that `bare_values` finds."""
     xarray = sys.modules.get("xarray")
@@ -48,25 +53,55 @@ def bare_values(value: Any) -> Any:
 
 
 def all_alike(labelled: Sequence[Any]) -> bool:
-    """Whether containers have the same labels along the same axes, so that arithmetic goes by place, and elements of
-    one dtype of NumPy's."""
+    """Whether containers have the same labels along the same axes, so that arithmetic goes by place, elements of one
+    dtype of NumPy's, and the same of what else results get from them; columns of pandas' may have names of their own.
+    """
     first = labelled[0]
     return all(map(_is_plain, labelled)) and all(
         type(each) is type(first) and _has_labels_of(each, first) for each in labelled[1:]
     )
 
 
+def names_of(labelled: Sequence[Any]) -> list[int]:
+    """For each of some containers that are alike, the number of the first one with its name."""
+    if not is_table(labelled[0]) or labelled[0].ndim != 1:
+        return [0] * len(labelled)
+    names = [each.name for each in labelled]
+    return [names.index(name) for name in names]
+
+
 def _is_plain(container: Any) -> bool:
-    dtypes = set(container.dtypes) if hasattr(container, "columns") else {container.dtype}
-    return len(dtypes) == 1 and all(isinstance(dtype, np.dtype) for dtype in dtypes)
+    """Whether results of arithmetic have the attributes of a container, and its class is one that is known."""
+    if not is_table(container):
+        xarray = sys.modules["xarray"]
+        keeps = not container.attrs or xarray.get_options()["keep_attrs"] is not False
+        return keeps and type(container) is xarray.DataArray and isinstance(container.dtype, np.dtype)
+    pandas = sys.modules["pandas"]
+    if type(container) not in (pandas.DataFrame, pandas.Series) or container.attrs:
+        return False
+    dtypes = set(container.dtypes) if container.ndim == 2 else {container.dtype}
+    is_free = bool(container.flags.allows_duplicate_labels)
+    return is_free and len(dtypes) == 1 and all(isinstance(dtype, np.dtype) for dtype in dtypes)
 
 
 def _has_labels_of(one: Any, other: Any) -> bool:
     if one.shape != other.shape:
         return False
-    if hasattr(one, "dims"):
-        return bool(one.dims == other.dims and one.coords.equals(other.coords))
-    return bool(all(a.equals(b) for a, b in zip(one.axes, other.axes, strict=True)))
+    if not is_table(one):
+        return bool(one.copy(deep=False, data=other.variable._data).identical(other))
+    is_unclear = one.ndim == 1 and _are_hard_to_tell(one.name, other.name)
+    return not is_unclear and bool(all(a.identical(b) for a, b in zip(one.axes, other.axes, strict=True)))
+
+
+def _are_hard_to_tell(one: Any, other: Any) -> bool:
+    """Whether names are equal and not the same, as 1 and True, or do not say whether they are, as those of what is
+    missing."""
+    if one is other:
+        return False
+    answers = one == one, other == other, one == other
+    if not all(isinstance(answer, (bool, np.bool_)) for answer in answers) or not (answers[0] and answers[1]):
+        return True
+    return bool(answers[2] and type(one) is not type(other))
 
 
 def _as_data_array(result: Array, like: Any) -> Any:

@@ -23,7 +23,15 @@ from slinky.errors import SlinkyError, TracingError, cited
 from slinky.frontend.arrays import is_traceable
 from slinky.frontend.bound import BoundJit
 from slinky.frontend.choosing import MOVED_TO, Chooser
-from slinky.frontend.containers import all_alike, bare_values, is_labelled, is_table, labelled_like
+from slinky.frontend.containers import (
+    all_alike,
+    bare_values,
+    is_labelled,
+    is_table,
+    labelled_like,
+    names_of,
+    without_name,
+)
 from slinky.frontend.contests import InTurn
 from slinky.frontend.donating import GivenAsItIsError, parameters_of
 from slinky.frontend.explaining import each_once, guards_in_words, operations_in_words
@@ -296,7 +304,10 @@ class Jit:
             own = None
         if own is None:
             return self._function(*given, **named)
-        put = labelled_like([leaf for leaf in leaves if is_labelled(leaf)])
+        labelled = [leaf for leaf in leaves if is_labelled(leaf)]
+        put = labelled_like(labelled)
+        if any(names_of(labelled)):
+            put = without_name(put)
         return with_leaves(self(*bare, **bare_named), lambda leaf: put(leaf) if isinstance(leaf, np.ndarray) else leaf)
 
     def _of_containers(self, given: Any, named: Any, leaves: Sequence[Any]) -> Jit | None:
@@ -308,16 +319,16 @@ class Jit:
         if self._donate:
             return None
         given, named = self._opened(given, named)
-        if all_alike(labelled) and self._goes_by_places(given, named, labelled[0]):
+        if all_alike(labelled) and self._goes_by_places(given, named, labelled):
             return self
         return of_labels(self, self._by_labels, given, named)
 
-    def _goes_by_places(self, given: Any, named: Any, labelled: Any) -> bool:
-        """Whether labels, which are like those of a container, do not matter, where arguments may have been opened.
-        Where they do, it is not asked again for such arguments."""
+    def _goes_by_places(self, given: Any, named: Any, labelled: Sequence[Any]) -> bool:
+        """Whether labels, which are alike, do not matter, where arguments may have been opened. Where they do, it is
+        not asked again for such arguments."""
         bare, bare_named = with_leaves((given, named), bare_values)
-        in_tables = is_table(labelled)
-        kind = in_tables, loose_kind((bare, bare_named), with_floats=False)
+        in_tables, names = is_table(labelled[0]), names_of(labelled)
+        kind = in_tables, tuple(names), loose_kind((bare, bare_named), with_floats=False)
         if self._traces.are_good() and kind in self._traces.by_labels:
             return False
         try:
@@ -328,8 +339,8 @@ class Jit:
                 raise error.__cause__ from None
             traced = None
         leaves = enumerate(leaf for _, leaf in leaves_of((given, named)))
-        numbers = {number for number, leaf in leaves if is_labelled(leaf)}
-        if traced is not None and traced.keeps_labels(labelled.ndim, numbers, in_tables=in_tables):
+        numbers = dict(zip((number for number, leaf in leaves if is_labelled(leaf)), names, strict=True))
+        if traced is not None and traced.keeps_labels(labelled[0].ndim, numbers, in_tables=in_tables):
             return True
         self._traces.by_labels.add(kind)
         return False

@@ -14,7 +14,7 @@ Invariant: what `goes_by_places` approves of has the values that the function gi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,15 +40,23 @@ _BY_OPERATORS = frozenset(
 )  # fmt: skip
 """Ufuncs that pandas does by operators of its own, where they are given nothing by name."""
 
+_SHIFTS = ("left_shift", "right_shift")
+"""Operators that tables have not."""
+
+_NOT_OF_TRUTHS = ("divide", "power")
+"""Operators that pandas refuses where both operands are truths."""
+
 
 def goes_by_places(
-    nodes: Sequence[Node], given: Collection[Result], results: Iterable[View], *, in_tables: bool
+    nodes: Sequence[Node], given: Mapping[Result, int], results: Iterable[View], *, in_tables: bool
 ) -> bool:
     """Whether nodes that need each other in order, and views of them, are the same if what is given has labels: those
-    of pandas' tables, or of xarray's arrays."""
-    labelled = set(given)
+    of pandas' tables, or of xarray's arrays. Where names differ, by the numbers for what is given, results have none,
+    so each must come of several."""
+    labelled = {result: {name} for result, name in given.items()}
     for node in nodes:
         met = [view for view in node.operands if view.result in labelled]
+        names = set().union(*(labelled[view.result] for view in met))
         if not met:
             continue
         if not all(view.is_whole for view in met):
@@ -57,14 +65,17 @@ def goes_by_places(
             case Pointwise() as operation if all(_is_alike(view, r, operation) for view in met for r in node.results):
                 if in_tables and not _is_alike_in_tables(node, operation):
                     return False
-                labelled.update(node.results)
+                labelled.update(dict.fromkeys(node.results, names))
             case Filter():
-                labelled.update(node.results)
+                labelled.update(dict.fromkeys(node.results, names))
             case Assembled(name=name) if name in _AROUND:
                 pass
             case _:
                 return False
-    return all(view.is_whole for view in results if view.result in labelled)
+    found = list(results)
+    if len(set(given.values())) > 1 and any(len(labelled.get(view.result, ())) < 2 for view in found):
+        return False
+    return all(view.is_whole for view in found if view.result in labelled)
 
 
 def _is_alike(view: View, result: Result, operation: Pointwise) -> bool:
@@ -78,6 +89,9 @@ def _is_alike(view: View, result: Result, operation: Pointwise) -> bool:
 def _is_alike_in_tables(node: Node, operation: Pointwise) -> bool:
     """Whether arithmetic of tables of pandas' has the dtypes and values that NumPy gives of arrays."""
     dtypes = [result.dtype for result in node.results]
+    is_of_truths = any(view.result.dtype == np.bool_ for view in node.operands)
+    if operation.name in _SHIFTS or (is_of_truths and operation.name in _NOT_OF_TRUTHS):
+        return False
     if operation.name in ("floor_divide", "divmod") and set(dtypes) != {np.dtype(np.float64)}:
         return False  # divisors that are zero make it float64
     if operation.name == "clip":

@@ -301,15 +301,15 @@ class Traced:
         made = (r for node in self.nodes if not isinstance(node.operation, Source) for r in node.results)
         return any(math.prod(map(of, r.shape)) * r.dtype.itemsize >= size for r in made)
 
-    def keeps_labels(self, rank: int, labelled: Collection[int], *, in_tables: bool) -> bool:
+    def keeps_labels(self, rank: int, labelled: Mapping[int, int], *, in_tables: bool) -> bool:
         """Whether results are those of containers, tables of pandas' or arrays of xarray's, where the arguments of some
-        numbers are such: of so many axes, in the order of the arguments' and forwards, and with the values that the
-        function gives of containers."""
+        numbers are such, with names that have numbers: of so many axes, in the order of the arguments' and forwards,
+        and with the values that the function gives of containers."""
         if self.trace.reasons or self.trace.fences or self.trace.asked_for_class or held_by_objects(self.result):
             return False
         results = [leaf.view for _, leaf in leaves_of(self.result) if isinstance(leaf, (_Argument, _Output))]
         views = [*self.outputs, *results, *(view for node in self.nodes for view in node.operands)]
-        given = {node.results[0] for node, number in self._numbers.items() if number in labelled}
+        given = {node.results[0]: labelled[n] for node, n in self._numbers.items() if n in labelled}
         return (
             {len(view.shape) for view in (*self.outputs, *results)} <= {rank}
             and all(view.is_turned_nowhere for view in views)
