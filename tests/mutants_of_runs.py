@@ -241,9 +241,9 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/frontend/labels.py",
-    ("tests/test_labelled_traces.py",),
+    ("tests/test_labelled_traces.py", "tests/test_names_of_containers.py", "tests/test_numbers_beside_tables.py"),
     ("labels: what meets whole", "        if not all(view.is_whole for view in met):\n            return False\n", ""),
-    ("labels: parts of results", "all(view.is_whole for view in results if view.result in labelled)", "True"),
+    ("labels: parts of results", "all(view.is_whole for view in found if view.result in labelled)", "True"),
     (
         "labels: reductions",
         "            case _:\n                return False\n",
@@ -251,6 +251,11 @@ MUTANTS += mutants(
     ),
     ("labels: divided integers", "or operation.name in _OF_INTEGERS)", ")"),
     ("labels: floats made integers", 'view.dtype.kind not in "biu" or ', ""),
+    ("labels: names of one", "labelled.get(view.result, ())) < 2", "labelled.get(view.result, ())) < 1"),
+    ("labels: numbers by operators", "return dtypes == _dtypes(node, operation, _of_python)", "return True"),
+    ("labels: numbers as arrays", "or dtypes == _dtypes(node, operation, np.asarray)", "or True"),
+    ("labels: bounds in order", "and bounds == sorted(bounds)", ""),
+    ("labels: truths", "(is_of_truths and operation.name in _NOT_OF_TRUTHS)", "False"),
 )
 MUTANTS += mutants(
     "slinky/frontend/tensors/equations.py",
