@@ -6,6 +6,7 @@ import math
 import operator
 import pickle
 import re
+import statistics
 import tracemalloc
 import warnings
 from typing import Any
@@ -47,6 +48,25 @@ def test_strict_refuses_with_name_and_line() -> None:
     traced = jit(lambda x: np.linalg.tensorinv(x, 1), strict=True)
     with pytest.raises(sl.TracingError, match=r"linalg.tensorinv is not understood, in .*_traces.py, line \d+"):
         traced(image(3, 3))
+
+
+def test_where_a_package_asks_for_values_the_line_that_calls_it_is_told() -> None:
+    signal = pytest.importorskip("scipy.signal")
+
+    def smooth(x: Any) -> Any:
+        return signal.medfilt(x, 3) + statistics.fmean(x[0])
+
+    here = rf"{re.escape(__file__)}, line {smooth.__code__.co_firstlineno + 1}"
+    with pytest.warns(sl.ForcedValueWarning, match=rf"asks for values in {here}, by .*scipy.*, line \d+$"):
+        jit(smooth)(image(4, 3, dtype=np.float64))
+    with pytest.raises(sl.TracingError, match=r"linalg.lstsq is not understood, in [^,]*, line \d+$"):
+        jit(lambda x: np.linalg.lstsq(x, x)[0], strict=True)(image(4, 3))
+
+
+def test_a_function_of_a_package_is_traced_in_its_own_lines() -> None:
+    """There is no line of the user's in it; the one that calls what is traced is none of its lines."""
+    with pytest.warns(sl.ForcedValueWarning, match=r"asks for values in [^,]*statistics.py, line \d+$"):
+        assert jit(statistics.fmean)(np.arange(4.0)) == 1.5
 
 
 def test_a_fence_whose_result_changes_shape_is_found() -> None:

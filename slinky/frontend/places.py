@@ -12,6 +12,7 @@ import dis
 import os
 import re
 import sys
+import sysconfig
 from bisect import bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
@@ -22,6 +23,8 @@ import numpy as np
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__))
+_INSTALLED = tuple({sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
+"""Where Python and packages are: code that users call, and do not write."""
 
 _RETURN = ""
 """Stands for a variable's name where a value is returned."""
@@ -31,9 +34,20 @@ _MAKING = ("CALL", "BINARY_", "UNARY_", "COMPARE_OP")
 
 
 def place() -> str:
-    """The line of the user's that runs now."""
+    """The line of the user's that runs now; where code of a package runs that it calls, the line of that, too."""
     frame = user_frame()[0]
-    return "an unknown place" if frame is None else f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+    if frame is None:
+        return "an unknown place"
+    outer: FrameType | None = frame
+    while outer is not None and _is_of_a_package(outer.f_code):
+        outer = outer.f_back
+    if outer is None or outer is frame or not _is_users(outer.f_code):
+        return _line(frame)  # what is traced is in a package itself
+    return f"{_line(outer)}, by {_line(frame)}"
+
+
+def _line(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
 
 
 def is_telling(name: str) -> bool:
@@ -109,6 +123,12 @@ def does(frame: FrameType, *names: str) -> bool:
 @lru_cache(maxsize=4096)
 def _is_users(code: CodeType) -> bool:
     return not code.co_filename.startswith((_HERE, _NUMPY))
+
+
+@lru_cache(maxsize=4096)
+def _is_of_a_package(code: CodeType) -> bool:
+    file = code.co_filename
+    return file.startswith((*_INSTALLED, _NUMPY)) and not file.startswith(_HERE)
 
 
 @lru_cache(maxsize=1024)
