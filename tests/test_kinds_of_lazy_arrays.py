@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from traced import assert_same, jit, kept
 
+import slinky as sl
+
 
 def by_length(a: Any) -> Any:
     return a * (2 if hasattr(a.max(), "__len__") else 3) + (1 if hasattr(a, "__len__") else 2)
@@ -147,3 +149,26 @@ def test_a_truth_is_the_axis_that_numpy_takes_it_for(name: str) -> None:
             jit(function)(x)
     else:
         assert_same(jit(function)(x), want)
+
+
+def test_what_lazy_arrays_cannot_do_is_said_with_the_way_out() -> None:
+    x = sl.lazy(np.ones((4, 3)))
+    for ask in (lambda: x.tobytes(), lambda: np.put(x, 0, 1), lambda: np.add(x, 1, order="F")):
+        with pytest.raises(
+            sl.TracingError, match=r"^lazy arrays cannot take this: .* line \d+; np.asarray\(x\) gives an "
+        ):
+            ask()
+
+    def in_bytes(x: Any) -> Any:
+        return x.tobytes()
+
+    with pytest.raises(sl.TracingError, match=r"^in_bytes cannot be traced: the attribute tobytes of arrays, in "):
+        jit(in_bytes, strict=True)(np.ones((4, 3)))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_results_of_lazy_arrays_are_of_known_classes() -> None:
+    """Code of NumPy's that is followed makes arrays of none of the elements, too, which nobody traced will look at."""
+    x = np.zeros((0, 3))
+    assert type(np.cov(sl.lazy(x))) in (np.ndarray, type(sl.lazy(x)))
+    assert_same(np.asarray(np.cov(sl.lazy(x))), np.cov(x))

@@ -23,6 +23,7 @@ import numpy as np
 from slinky.frontend.arrays import LazyArray
 from slinky.frontend.calling import sized
 from slinky.frontend.given import lazy_arrays, trace_of
+from slinky.frontend.indexed import own_array
 from slinky.frontend.kinds import BUILTINS
 from slinky.frontend.namespaces import TracedNumpy
 from slinky.frontend.nodes import Source
@@ -31,6 +32,7 @@ from slinky.frontend.seeing import Globals, called_by, is_meant, names_spoken, r
 from slinky.frontend.sizes import Size
 from slinky.frontend.tables import ALONG, EXACT, TABLE, TOLERANCE, NotUnderstoodError, understood
 from slinky.frontend.tracing import ATTEMPTS, NotFollowed, Trace
+from slinky.frontend.trees import with_leaves
 
 AS_WRITTEN = "as NumPy's code does it"
 
@@ -51,7 +53,7 @@ def followed(function: Callable[..., Any], given: Any, keywords: dict[str, Any])
         node = result._cell.result.node
         if node.name == node.operation.name and not isinstance(node.operation, Source):
             trace.name_of(node)
-    return result
+    return with_leaves(result, own_array) if trace.is_free else result  # of a function, what it returns is looked at
 
 
 @contextmanager

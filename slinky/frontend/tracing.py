@@ -239,7 +239,15 @@ class Trace:
         if ATTEMPTS.depth:
             return ATTEMPTS.refusal(why)
         self.abandoned = f"{why}, in {place()}"
-        return TracingError(self.abandoned) if self.is_free or self.strict else Abandoned(self.abandoned)
+        if self.is_free:
+            return TracingError(
+                f"lazy arrays cannot take this: {self.abandoned}; np.asarray(x) gives an array that can"
+            )
+        return (
+            TracingError(f"{self.name} cannot be traced: {self.abandoned}")
+            if self.strict
+            else Abandoned(self.abandoned)
+        )
 
     def require_no_calls(self) -> None:
         """Raise `Abandoned` where the function has NumPy call something at floating-point errors, or raise one: for
