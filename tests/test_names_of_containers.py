@@ -114,6 +114,23 @@ def test_what_pandas_refuses_of_truths_is_refused(function: Any) -> None:
         assert alike(jit(function)(table), want)
 
 
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (3,), (4,), (4, 1), (1, 3), (4, 3), ()])
+def test_arrays_that_fit_a_table(shape: tuple[int, ...]) -> None:
+    """pandas repeats a row or a column, and no array of one element."""
+
+    def function(t: Any, a: Any) -> Any:
+        return t * a
+
+    table, array = pandas.DataFrame(VALUES), np.ones(shape)
+    try:
+        want = function(table, array)
+    except ValueError:
+        with pytest.raises(ValueError, match="Unable to coerce"):
+            jit(function)(table, array)
+    else:
+        assert alike(jit(function)(table, array), want)
+
+
 def test_classes_made_of_tables_have_rules_of_their_own() -> None:
     class Squared(pandas.DataFrame):  # type: ignore[misc]
         def __mul__(self, other: Any) -> Any:

@@ -92,6 +92,8 @@ def _is_alike_in_tables(node: Node, operation: Pointwise) -> bool:
     is_of_truths = any(view.result.dtype == np.bool_ for view in node.operands)
     if operation.name in _SHIFTS or (is_of_truths and operation.name in _NOT_OF_TRUTHS):
         return False
+    if any(view.result.shape and not any(i.terms for i in view.index) for view in node.operands):
+        return False  # an array of one element, which operators refuse
     if operation.name in ("floor_divide", "divmod") and set(dtypes) != {np.dtype(np.float64)}:
         return False  # divisors that are zero make it float64
     if operation.name == "clip":
