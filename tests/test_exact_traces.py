@@ -154,6 +154,34 @@ def test_arguments_in_another_order_are_given_as_they_are() -> None:
     assert kept(traced) == 1
 
 
+def _of_squares(x: Any) -> Any:
+    return (x * x + 1).sum(axis=0)
+
+
+@pytest.mark.filterwarnings("ignore::slinky.errors.ForcedValueWarning")
+@pytest.mark.parametrize("function", [
+    lambda x: x * float(_of_squares(x).sum()),
+    lambda x: _of_squares(x) * (2 if x[0, 0] > 9 else 3),
+    lambda x: _of_squares(x)[: int(_of_squares(x).argmax()) + 1],
+])  # fmt: skip
+def test_traces_that_are_not_kept_leave_other_orders_to_numpy(function: Any) -> None:
+    traced = jit(function, exact=True, machine=SMALL_CACHES)
+    for x in (np.asfortranarray(values(9, 300, dtype=np.float32)), values(9, 300, dtype=np.float32)):
+        for _ in range(2):
+            assert_bits(traced(x), function(x))
+
+
+@pytest.mark.filterwarnings("ignore::slinky.errors.ForcedValueWarning")
+@pytest.mark.parametrize("function", [
+    lambda x: x * float((x.T * 2).sum(axis=1).max()),
+    lambda x: x[: 2 + int(np.exp(x[::-1]).sum(axis=0)[0])],
+])  # fmt: skip
+def test_values_that_are_asked_for_have_the_bits_of_numpy(function: Any) -> None:
+    x = values(33, 147, dtype=np.float32)
+    traced = jit(function, exact=True, machine=SMALL_CACHES)
+    assert_bits(traced(x), function(x))
+
+
 def test_operations_are_no_better_than_the_table_says() -> None:
     """What the page says of a function is what its operations say of themselves."""
     seen = 0

@@ -263,7 +263,8 @@ class Traces:
             traced = Traced(trace, held, own)
             if (count := count_of_funcs(traced.nodes, traced.outputs)) > MOST_FUNCS:
                 raise Abandoned(f"it is traced to {count} operations, more than {MOST_FUNCS}")
-            if (why := traced.unlike_numpy) is not None:
+            is_good_for_others = not (trace.reasons or trace.reals.warns) and reads.reason is None and key is not None
+            if (why := traced.unlike_numpy if is_good_for_others else traced.unlike_numpy_as_given) is not None:
                 raise Abandoned(why)
             if not trace.symbols.keys() >= set(traced.untold):
                 raise Abandoned("it uses a size that was kept from another call")

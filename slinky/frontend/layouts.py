@@ -40,6 +40,18 @@ def unlike_numpy(nodes: Sequence[Node]) -> Node | None:
     return None
 
 
+def unlike_numpy_as_given(nodes: Sequence[Node], *, in_c_order: bool) -> Node | None:
+    """The same, where arguments may not be in C order."""
+    if in_c_order:
+        return unlike_numpy(nodes)
+    return next(filter(depends_on_layout, nodes), None)
+
+
+def in_other_order(node: Node | None) -> str | None:
+    """What stands against a node whose bits would be others than NumPy's."""
+    return None if node is None else f"{node.name} depends on the order of arrays, which are not all in C order"
+
+
 def _has_gaps(view: View) -> bool:
     """Whether NumPy has gaps between elements where slinky has none: parts of complex numbers are views there."""
     operation = view.result.node.operation

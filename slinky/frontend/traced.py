@@ -24,7 +24,7 @@ from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, 
 from slinky.frontend.exporting import Asked
 from slinky.frontend.indexed import is_just_elements, own_array
 from slinky.frontend.labels import goes_by_places
-from slinky.frontend.layouts import depends_on_layout, unlike_numpy
+from slinky.frontend.layouts import depends_on_layout, in_other_order, unlike_numpy, unlike_numpy_as_given
 from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, whole_view
 from slinky.frontend.opened import Opened
@@ -319,10 +319,14 @@ class Traced:
     @property
     def unlike_numpy(self) -> str | None:
         """What gives other bits than NumPy's, where those are wanted; None if nothing does."""
+        return in_other_order(unlike_numpy(self.nodes)) if self._shows_layout else None
+
+    @property
+    def unlike_numpy_as_given(self) -> str | None:
+        """The same for the arguments of this call, which may not be in C order."""
         if not self._shows_layout:
             return None
-        found = unlike_numpy(self.nodes)
-        return None if found is None else f"{found.name} depends on the order of arrays, which are not all in C order"
+        return in_other_order(unlike_numpy_as_given(self.nodes, in_c_order=self.trace.given_in_c_order))
 
     def as_given(self, arrays: Sequence[Any], of: Callable[[Length], int]) -> dict[_Argument, Any]:
         """What is returned of arguments as they were given, before anything is written to them."""

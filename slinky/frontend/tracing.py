@@ -26,13 +26,14 @@ from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
 from slinky.frontend.assignments import graph_of
 from slinky.frontend.halos import with_halos
 from slinky.frontend.indexed import own_array
+from slinky.frontend.layouts import in_other_order, unlike_numpy_as_given
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
 from slinky.frontend.overlapping import computed_before_windows
 from slinky.frontend.places import assignment, is_telling, place, user_frame
 from slinky.frontend.reals import Reals, now
 from slinky.frontend.sizes import Length, Questions, Size, known, value_of
-from slinky.frontend.tables import ANY_PIECES
+from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
 from slinky.frontend.views import seen
 from slinky.ir.formulas import ERRORS
 from slinky.pipeline import Pipeline
@@ -219,6 +220,15 @@ class Trace:
         self.asked_for |= numbers or frozenset()
         self.asks_for_others |= not numbers
         self.reasons.append(f"{what} asks for values in {place()}")
+
+    def require_bits(self, nodes: Sequence[Node]) -> None:
+        """Raise `Abandoned` where values that are asked for would have other bits than NumPy's, and these are wanted:
+        of the graph that they come of, nothing is known any more when the trace has ended."""
+        if self.is_free or self.by_pieces != EXACT_PIECES:
+            return
+        why = in_other_order(unlike_numpy_as_given(nodes, in_c_order=self.given_in_c_order))
+        if why is not None:
+            raise self.abandon(why)
 
     def small_behind(self, view: View) -> frozenset[int] | None:
         """The numbers of the small arguments that a view comes of, if there are no others."""
@@ -408,6 +418,7 @@ def values_of(views: Sequence[View], trace: Trace) -> list[Array]:
 def computed(views: Sequence[View], trace: Trace) -> list[Array]:
     """What views see, computed now, whatever else is held: the graph stays as it is."""
     nodes, views = graph_of(views)
+    trace.require_bits(nodes)
     if not runs_by_pieces(nodes) or count_of_funcs(nodes, views) > MOST_FUNCS:
         values = computed_whole(nodes)
         return [np.array(seen(values[view.result], view), order="C") for view in views]
