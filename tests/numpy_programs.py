@@ -3,6 +3,7 @@
     python tests/numpy_programs.py --count 1000 --seed 0            # compare them
     python tests/numpy_programs.py --seed 17 --show                 # print one, as Python that runs by itself
     python tests/numpy_programs.py --count 1000 --native -O1        # in C, compiled faster than for use
+    python tests/numpy_programs.py --count 1000 --extremes          # at the ends of dtypes, to the bit
 
 Idea. A program grows line by line. Each line is made of a template, whose holes are filled with values that are there,
 and is run at once on arrays: what fails, or gives too much, is drawn again. So programs run without errors, and have
@@ -15,6 +16,7 @@ into another result, such as a comparison: so results are equal, but for roundin
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import re
 import sys
@@ -27,6 +29,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+from numpy_extremes import EXTREMES, tells_zeros_apart
 from numpy_templates import (
     BINARY,
     HELPER,
@@ -36,6 +39,7 @@ from numpy_templates import (
     STATEMENTS,
     TEMPLATES,
     UNARY,
+    Material,
     Template,
 )
 
@@ -44,49 +48,8 @@ Array = np.ndarray[Any, Any]
 Ways = dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]
 """What makes traced functions, by what it is called."""
 
-DTYPES = ("bool", "uint8", "int16", "int32", "int64", "float32", "float64", "float64", "complex64", "complex128")
-SIZES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16, 17)
-MOST = 5000
 NEAR = {"e": 1e-2, "f": 1e-3, "F": 1e-3}
 """How near what is rounded must be, in relation to the largest element, by the letters of dtypes."""
-"""The most elements that a value may have."""
-
-
-@attrs.frozen
-class Program:
-    """A function of arrays as source text, and what it is called with."""
-
-    seed: int
-    inputs: tuple[tuple[str, tuple[int, ...], int], ...]
-    lines: tuple[str, ...]
-    rounded: float
-    """How far results may be off, relative to the largest element."""
-
-    @property
-    def source(self) -> str:
-        """Python that defines it, as `program`."""
-        parameters = ", ".join(f"a{k}" for k in range(len(self.inputs)))
-        body = "\n".join(f"    {line}" for line in self.lines)
-        helper = f"{HELPER}\n\n" if "helper(" in body else ""
-        return f"import numpy as np\n\n\n{helper}def program({parameters}):\n{body}\n"
-
-    def function(self) -> Callable[..., Any]:
-        """The function, made anew."""
-        namespace: dict[str, Any] = {"np": np}
-        exec(compile(self.source, f"<program {self.seed}>", "exec"), namespace)
-        found: Callable[..., Any] = namespace["program"]
-        return found
-
-    def arrays(self, more: int = 0) -> tuple[Array, ...]:
-        """What it is called with: arrays of its sizes, or larger ones."""
-        return tuple(
-            made_array(dtype, tuple(n + more if n > 1 else n for n in shape), seed)
-            for dtype, shape, seed in self.inputs
-        )
-
-    def __str__(self) -> str:
-        arrays = [f"    made_array({dtype!r}, {shape}, {seed})," for dtype, shape, seed in self.inputs]
-        return "\n".join([self.source, "", "# called with", *arrays])
 
 
 def made_array(dtype: str, shape: Sequence[int], seed: int) -> Array:
@@ -109,10 +72,61 @@ def made_array(dtype: str, shape: Sequence[int], seed: int) -> Array:
     return array
 
 
+SMALL_NUMBERS = Material(
+    dtypes=("bool", "uint8", "int16", "int32", "int64", "float32", "float64", "float64", "complex64", "complex128"),
+    sizes=(0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16, 17),
+    most=5000,
+    made=made_array,
+    templates=TEMPLATES,
+    statements=STATEMENTS,
+    numbers=NUMBERS,
+)
+
+
+@attrs.frozen
+class Program:
+    """A function of arrays as source text, and what it is called with."""
+
+    seed: int
+    inputs: tuple[tuple[str, tuple[int, ...], int], ...]
+    lines: tuple[str, ...]
+    rounded: float
+    """How far results may be off, relative to the largest element."""
+    material: Material = SMALL_NUMBERS
+
+    @property
+    def source(self) -> str:
+        """Python that defines it, as `program`."""
+        parameters = ", ".join(f"a{k}" for k in range(len(self.inputs)))
+        body = "\n".join(f"    {line}" for line in self.lines)
+        helper = f"{HELPER}\n\n" if "helper(" in body else ""
+        return f"import numpy as np\n\n\n{helper}def program({parameters}):\n{body}\n"
+
+    def function(self) -> Callable[..., Any]:
+        """The function, made anew."""
+        namespace: dict[str, Any] = {"np": np}
+        exec(compile(self.source, f"<program {self.seed}>", "exec"), namespace)
+        found: Callable[..., Any] = namespace["program"]
+        return found
+
+    def arrays(self, more: int = 0) -> tuple[Array, ...]:
+        """What it is called with: arrays of its sizes, or larger ones."""
+        return tuple(
+            self.material.made(dtype, tuple(n + more if n > 1 else n for n in shape), seed)
+            for dtype, shape, seed in self.inputs
+        )
+
+    def __str__(self) -> str:
+        made = self.material.made.__name__
+        arrays = [f"    {made}({dtype!r}, {shape}, {seed})," for dtype, shape, seed in self.inputs]
+        return "\n".join([self.source, "", "# called with", *arrays])
+
+
 class Writer:
     """Writes one program, line by line, on real arrays."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, material: Material = SMALL_NUMBERS) -> None:
+        self.material = material
         self.random = random.Random(seed)
         self.seed = seed
         self.rounded: set[str] = set()
@@ -125,31 +139,33 @@ class Writer:
     def write(self) -> Program:
         """The program."""
         inputs = self._inputs()
-        self.values: dict[str, Any] = {f"a{k}": made_array(*each) for k, each in enumerate(inputs)}
+        self.values: dict[str, Any] = {f"a{k}": self.material.made(*each) for k, each in enumerate(inputs)}
         wanted = self.random.randint(2, 14)
         for _ in range(200):
             if len(self.lines) >= wanted:
                 break
             if self.own and self.random.random() < 0.25:
-                self._add(self._chosen(STATEMENTS), is_statement=True)
+                self._add(self._chosen(self.material.statements), is_statement=True)
             else:
-                self._add(self._chosen(TEMPLATES), is_statement=False)
+                self._add(self._chosen(self.material.templates), is_statement=False)
         names = [name for name in self.values if name.startswith("v")] or ["a0"]
         returned = names[-self.random.choice([1, 2, 3, 4]) :]
         result = returned[0] if len(returned) == 1 else f"({', '.join(returned)})"
         if self.random.random() < 0.1:
             result = "{" + ", ".join(f'"{name}": {name}' for name in returned) + "}"
         rounded = self.near if self.rounded & set(returned) else 0.0
-        return Program(self.seed, tuple(inputs), (*self.lines, f"return {result}"), rounded)
+        return Program(self.seed, tuple(inputs), (*self.lines, f"return {result}"), rounded, self.material)
 
     def _inputs(self) -> list[tuple[str, tuple[int, ...], int]]:
         choose = self.random.choice
         rank = choose([1, 1, 2, 2, 2, 3])
-        shape = tuple(choose(SIZES) for _ in range(rank))
+        shape = tuple(choose(self.material.sizes) for _ in range(rank))
+        while math.prod(shape) > self.material.most:
+            shape = tuple(choose(self.material.sizes) for _ in range(rank))
         found = []
         for _ in range(choose([1, 1, 2, 3])):
             own = choose([shape, shape, shape, shape[1:], tuple(choose([n, 1]) for n in shape), tuple(reversed(shape))])
-            found.append((choose(DTYPES), own, self.random.randrange(10**6)))
+            found.append((choose(self.material.dtypes), own, self.random.randrange(10**6)))
         return found
 
     def _chosen(self, templates: Sequence[Template]) -> Template:
@@ -253,7 +269,7 @@ class Writer:
             case "k":
                 return str(choose(range(-rank, rank))) if rank else None
             case "s":
-                return choose(NUMBERS)
+                return choose(self.material.numbers)
             case "d":
                 return f"np.{choose(['float32', 'float64', 'int32', 'int64', 'complex64', 'bool', 'uint8'])}"
             case "u":
@@ -293,7 +309,7 @@ class Writer:
         namespace |= given
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("error")
+                warnings.simplefilter("ignore" if self.material.are_extreme else "error")
                 for line in lines:
                     exec(line, namespace)
         except Exception:
@@ -301,11 +317,14 @@ class Writer:
         found = {}
         for name, value in namespace.items():
             if name[0] in "av" and name[1:].isdigit():
-                if not isinstance(value, (np.ndarray, np.generic, bool, int, float)) or np.size(value) > MOST:
+                if (
+                    not isinstance(value, (np.ndarray, np.generic, bool, int, float))
+                    or np.size(value) > self.material.most
+                ):
                     return None
                 if np.asarray(value).dtype.kind not in "biufc" or np.ndim(value) > 6:
                     return None
-                if np.size(value) and not np.all(np.abs(np.asarray(value).astype(complex)) < 1e7):
+                if not self.material.are_extreme and not np.all(np.abs(np.asarray(value).astype(complex)) < 1e7):
                     return None
                 found[name] = value
         return found
@@ -325,27 +344,28 @@ def _is_writeable(array: Array) -> bool:
         return bool(array.flags.writeable)
 
 
-def programs(seed: int, count: int) -> Iterator[Program]:
+def programs(seed: int, count: int, material: Material = SMALL_NUMBERS) -> Iterator[Program]:
     """So many programs, from a seed on."""
     for k in range(count):
-        yield Writer(seed + k).write()
+        yield Writer(seed + k, material).write()
 
 
 # Comparing ------------------------------------------------------------------------------------------------------------
 
 
-def difference(got: Any, want: Any, rounded: float) -> str | None:
-    """What differs between two results: kinds, dtypes, shapes or values; None if nothing does."""
+def difference(got: Any, want: Any, rounded: float, *, signed: bool = False) -> str | None:
+    """What differs between two results: kinds, dtypes, shapes or values; None if nothing does. Where they are `signed`,
+    one zero is not the other."""
     if type(got) is not type(want):
         return f"a {type(got).__name__} in place of a {type(want).__name__}"
     if isinstance(want, dict):
         if list(got) != list(want):
             return f"keys {list(got)} in place of {list(want)}"
-        return difference(tuple(got.values()), tuple(want.values()), rounded)
+        return difference(tuple(got.values()), tuple(want.values()), rounded, signed=signed)
     if isinstance(want, tuple):
         if len(got) != len(want):
             return f"{len(got)} results in place of {len(want)}"
-        found = (difference(one, other, rounded) for one, other in zip(got, want, strict=True))
+        found = (difference(one, other, rounded, signed=signed) for one, other in zip(got, want, strict=True))
         return next((f"result {k}: {each}" for k, each in enumerate(found) if each), None)
     a, b = np.asarray(got), np.asarray(want)
     if a.dtype != b.dtype or a.shape != b.shape:
@@ -356,6 +376,8 @@ def difference(got: Any, want: Any, rounded: float) -> str | None:
         )
     else:
         same = np.asarray((a == b) | ((a != a) & (b != b)))
+    if signed and b.dtype.kind == "f":
+        same = same & ((np.signbit(a) == np.signbit(b)) | (b != b))
     if same.all():
         return None
     place = tuple(int(k) for k in np.argwhere(~same)[0])
@@ -378,6 +400,7 @@ def run(function: Callable[..., Any], arrays: Sequence[Array]) -> tuple[Any, str
 def fault(program: Program, jit: Callable[[Callable[..., Any]], Callable[..., Any]]) -> str | None:
     """What is wrong with a program under `jit`: on its arrays, again, and on larger ones; None if nothing is."""
     traced = jit(program.function())
+    signed = program.material.are_extreme and tells_zeros_apart(program.source)
     for what, arrays in (
         ("", program.arrays()),
         ("again: ", program.arrays()),
@@ -394,7 +417,7 @@ def fault(program: Program, jit: Callable[[Callable[..., Any]], Callable[..., An
             ):
                 continue  # what no result depends on is not computed, and raises no errors
             return f"{what}{wrong or 'a result'} in place of {failed}"
-        wrong = wrong or difference(got, want, program.rounded)
+        wrong = wrong or difference(got, want, program.rounded, signed=signed)
         if wrong is not None:
             return what + wrong
     return None
@@ -488,14 +511,18 @@ def main() -> int:
     parser.add_argument("--moved", action="store_true", help="by pieces, after they have moved to C")
     parser.add_argument("-O", default="3", help="how much the compiler does about it")
     parser.add_argument("--sanitize", action="store_true", help="with checks of addresses and of what C leaves open")
+    parser.add_argument("--extremes", action="store_true", help="on what is at the ends of dtypes, with exact=True")
     options = parser.parse_args()
     is_moved = options.moved
     ways = in_c(options.O, options.sanitize, is_moved=is_moved) if options.native or is_moved else jits()
+    if options.extremes:
+        ways = exactly(ways)
+    drawn = programs(options.seed, options.count, EXTREMES if options.extremes else SMALL_NUMBERS)
     if options.show:
-        for program in programs(options.seed, options.count):
+        for program in drawn:
             print(program, end="\n\n")
         return 0
-    return compare(programs(options.seed, options.count), options.most, options.seconds, ways, options.turns)
+    return compare(drawn, options.most, options.seconds, ways, options.turns)
 
 
 def compare(given: Iterable[Program], most: int, seconds: float, ways: Ways, takes_turns: bool = False) -> int:
@@ -537,11 +564,16 @@ def in_c(optimize: str, is_sanitized: bool, *, is_moved: bool) -> Ways:
     return {"moved": moved} if is_moved else {"in C": partial(jit, native=True, machine=PIECES)}
 
 
-def moved(function: Callable[..., Any]) -> Callable[..., Any]:
+def exactly(ways: Ways) -> Ways:
+    """The same with NumPy's bits, of those that can be asked for them."""
+    return {name: partial(way, exact=True) for name, way in ways.items() if name != "for C"}
+
+
+def moved(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """A traced function that is called before its schedules move to C, and after that."""
     from traced import PIECES, jit
 
-    traced = jit(function, native=None, machine=PIECES)
+    traced = jit(function, native=None, machine=PIECES, **options)
 
     def run(*given: Any) -> Any:
         traced(*given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -28,6 +29,22 @@ class Template:
     weight: int = 2
     rounds: bool = False
     sharp: bool = False
+
+
+@attrs.frozen
+class Material:
+    """What programs are made of: the dtypes and sizes of arrays, how many elements a value has at most, what makes
+    arrays of a dtype, a shape and a seed, the lines, and the numbers in these. They `are_extreme` where what is added
+    up is rounded, or infinite."""
+
+    dtypes: tuple[str, ...]
+    sizes: tuple[int, ...]
+    most: int
+    made: Callable[[str, Sequence[int], int], Any]
+    templates: Sequence[Template]
+    statements: Sequence[Template]
+    numbers: tuple[str, ...]
+    are_extreme: bool = False
 
 
 def _lines(text: str, **options: Any) -> list[Template]:

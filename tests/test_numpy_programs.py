@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numpy_programs import Program, Writer, difference, fault, jits, made_array, programs, run, smallest
+from numpy_extremes import EXTREMES, extreme_array, tells_zeros_apart
+from numpy_programs import Program, Writer, difference, exactly, fault, jits, made_array, programs, run, smallest
 from numpy_templates import BINARY, STATEMENTS, TEMPLATES, UNARY
 
 from slinky.frontend import composed as composed  # the table is filled there
@@ -133,6 +134,53 @@ def test_traced_programs_give_what_plain_ones_give(seed: int, how: str) -> None:
     """Results, dtypes, shapes and errors, on the sizes of the trace and on others."""
     program = Writer(seed).write()
     assert fault(program, jits()[how]) is None, str(program)
+
+
+@settings(max_examples=settings().max_examples // 3, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.integers(0, 2**31), st.sampled_from(["whole", "by pieces"]))
+def test_traced_programs_give_the_bits_of_numpy_at_the_ends_of_dtypes(seed: int, how: str) -> None:
+    program = Writer(seed, EXTREMES).write()
+    assert fault(program, exactly(jits())[how]) is None, str(program)
+
+
+def test_programs_at_the_ends_of_dtypes_meet_them() -> None:
+    found = tuple(programs(0, 100, EXTREMES))
+    arrays = [array for program in found for array in program.arrays()]
+    floats = np.concatenate([array.reshape(-1) for array in arrays if array.dtype == np.float32])
+    assert np.isnan(floats).any()
+    assert np.isposinf(floats).any()
+    assert (np.signbit(floats) & (floats == 0)).any()
+    assert ((floats != 0) & (abs(floats) < np.finfo(np.float32).tiny)).any()
+    for dtype in ("int8", "uint16", "int64", "uint64"):
+        integers = np.concatenate([array.reshape(-1) for array in arrays if array.dtype == dtype])
+        assert integers.min() == np.iinfo(dtype).min
+        assert integers.max() == np.iinfo(dtype).max
+    assert {array.dtype.name for array in arrays} == set(EXTREMES.dtypes)
+    assert max(map(max, (array.shape for array in arrays if array.ndim))) > 256
+    assert any(not array.flags.aligned for array in arrays)
+    assert any(not array.flags.writeable for array in arrays)
+    assert "extreme_array(" in str(found[0])
+
+
+def test_zeros_of_both_signs_are_told_apart_where_numpy_does() -> None:
+    zeros = np.array([0.0, 0.0])
+    assert difference(zeros, -zeros, 0) is None
+    assert difference(zeros, -zeros, 0, signed=True) == "0.0 in place of -0.0 at (0,), 2 of 2 differ"
+    assert tells_zeros_apart("v0 = a0 * 2")
+    assert not tells_zeros_apart("v0 = np.fmax(a0, 0)")
+    lines = ("v0 = a0 * 2", "return v0")
+    program = Program(0, (("float64", (65,), 0),), lines, 0.0, EXTREMES)
+    assert (program.arrays()[0] == 0).any()
+    assert "0.0 in place of -0.0" in (fault(program, lambda function: lambda a: a * 2 + 0.0) or "")
+
+
+def test_extreme_arrays_have_layouts_of_their_own() -> None:
+    found = [extreme_array("int32", (4, 6), seed) for seed in range(7)]
+    assert [each.shape for each in found] == [(4, 6)] * 7
+    assert [each.flags.c_contiguous for each in found] == [True, False, False, False, False, True, True]
+    assert [each.flags.aligned for each in found] == [True] * 5 + [False, True]
+    assert extreme_array("float16", (0, 3), 1).shape == (0, 3)
+    assert extreme_array("bool", (), 3).shape == ()
 
 
 def test_an_error_that_is_missing_is_a_fault() -> None:
