@@ -297,7 +297,9 @@ What has run for a while moves to C, compiled in the background, without a chang
 order along their last axis; in other layouts NumPy itself adds floats in another order. *Tolerance*: nearly the same.
 `sl.jit(exact=True)` cuts only the first two: what is within a tolerance runs as one piece (`explain` names it), and
 results are NumPy's in every bit, but for the last ones of products of complex numbers where an operand is a large array
-without a name (`z * z.conj()`): NumPy then multiplies in the other order, in the memory of that. Where NumPy's bits
+without a name (`z * z.conj()`): NumPy then multiplies in the other order, in the memory of that. Nor is it the same by
+pieces where NumPy's own answer goes by where in an array an element is: which of two zeros `fmax`, `fmin` and extrema
+along axes give, and what becomes of floats that are no `uint32`. Where NumPy's bits
 depend on the layout of arrays that are not in C order (transposed, flipped, strided ones in front of a sum), the
 function is called as it is. So it is, always, where elements are asked
 for in the order in which they lie in memory (`ravel("K")`, `reshape(order="A")`) and that is not known to be C order.
