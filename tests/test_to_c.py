@@ -189,6 +189,32 @@ def test_what_has_no_arithmetic() -> None:
         sl.build_pipeline([a], [out]).to_c()
 
 
+def test_bounds_that_no_integer_of_a_type_reaches(tmp_path: Path) -> None:
+    a, out = plane("a", np.bool_), plane("out", np.int64)
+    sl.arithmetic(np.clip(~a[y, x], -2, a[y, x]), out[y, x], name="limited")
+    p = sl.build_pipeline([a], [out])
+    values = numbers((3, 5), np.bool_)
+    given, found = sl.Buffer(values), sl.Buffer(np.zeros((3, 5), np.int64))
+    code, got = run_in_c(p, [given], found, {}, [*COMMAND, *FLAGS], tmp_path)
+    assert code == 0
+    same_bits(got, np.clip(~values, -2, values))
+
+
+@pytest.mark.parametrize("kind", [float, int])
+def test_a_number_that_becomes_one_that_c_has_not(kind: type) -> None:
+    a, mid, out = plane("a", np.uint8), plane("mid", np.float32), plane("out", np.float32)
+    value = np.sqrt(a[y, x]) * sl.scalar("amount", kind)
+    assert value.dtype == np.float16
+    sl.arithmetic(value.astype(np.float32), mid[y, x], name="root")
+    sl.arithmetic(mid[y, x] * 2, out[y, x], name="twice")
+    p = sl.build_pipeline([a], [out])
+    with pytest.raises(sl.CompilationError, match=r" is taken as float16\. "):
+        p.to_c()
+    text = sl.split_loop(p, "twice.y", 1).to_c()
+    assert "Not all of it is C: " in text
+    assert "\n/* twice */\n" in text
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Inner loops
 # ----------------------------------------------------------------------------------------------------------------

@@ -78,6 +78,9 @@ from slinky.runtime.plan_tree import (
 )
 
 HEAD = """\
+#ifdef __GNUC__
+#pragma GCC diagnostic ignored "-Wtype-limits" /* some bounds lie beyond all that a type holds */
+#endif
 #include <fenv.h>
 #include <math.h>
 #include <stdint.h>

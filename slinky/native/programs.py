@@ -538,8 +538,8 @@ class _ProgramLines(JoinedLines):
     def _argument(self, value: Value, dtype: np.dtype[Any]) -> str:
         floats = set(self._tree.parameters[len(self._tree.parameters) - len(self._program.floats) :])
         if isinstance(value, Name) and value.text in floats and self._program.floats:
-            if dtype.kind != "f":
-                raise UnprintableError(f"{value.text} is no number of {dtype}")
+            if dtype.kind != "f" or dtype not in C_TYPES:
+                raise UnprintableError(f"{value.text} is taken as {dtype}")
             return f"({C_TYPES[dtype]}){self._names.of(value.text)}"
         return super()._argument(value, dtype)
 

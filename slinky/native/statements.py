@@ -570,6 +570,8 @@ class Lines:
 
     def _argument(self, value: Value, dtype: np.dtype[Any]) -> str:
         """A number that a formula takes: converted before the function is called, where it comes from outside."""
+        if dtype not in C_TYPES:
+            raise UnprintableError(f"a number is taken as {dtype}")
         if isinstance(value, Name) and value.text not in self._known:
             key = ("number", value.text, dtype)
             if key not in self.given:
