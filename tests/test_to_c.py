@@ -200,6 +200,22 @@ def test_bounds_that_no_integer_of_a_type_reaches(tmp_path: Path) -> None:
     same_bits(got, np.clip(~values, -2, values))
 
 
+@pytest.mark.parametrize("taken", [0, 1])
+def test_one_of_two_results_that_is_taken_alone(taken: int, tmp_path: Path) -> None:
+    a, b, out = plane("a", np.int8), plane("b", np.int8), plane("out", np.int8)
+    sl.arithmetic(np.divmod(a[y, x], b[y, x])[taken] * 2, out[y, x], name="divided")
+    p = sl.build_pipeline([a, b], [out])
+    given = [np.array([[7, -128, 5, 0]], np.int8), np.array([[-2, -1, 0, 3]], np.int8)]
+    buffers = [sl.Buffer(each) for each in (*given, np.zeros((1, 4), np.int8))]
+    code, got = run_in_c(p, buffers[:2], buffers[2], {}, [*COMMAND, *FLAGS], tmp_path)
+    with np.errstate(all="ignore"):
+        expected = np.divmod(*given)[taken] * np.int8(2)
+    assert code == 0
+    same_bits(got, expected)
+    with np.errstate(all="ignore", over="raise"), pytest.raises(FloatingPointError):
+        p.compile(backend="native")(*given, np.zeros((1, 4), np.int8))
+
+
 @pytest.mark.parametrize("kind", [float, int])
 def test_a_number_that_becomes_one_that_c_has_not(kind: type) -> None:
     a, mid, out = plane("a", np.uint8), plane("mid", np.float32), plane("out", np.float32)

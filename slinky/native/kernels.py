@@ -227,6 +227,8 @@ class _Kernel:
         self.functions = {n: found for n in self.live if (found := function_of_step(formula.steps[n])) is not None}
         self.clipped = {} if self.functions else clipped_conversions(formula, self.live)
         self.live = without_clips(formula, self.live, self.clipped, results)
+        self.taken = {*results, *(operand for n in self.live for operand in formula.steps[n].operands)}
+        """What somebody takes: of a step with several results it may be one alone."""
 
     def text(self) -> str:
         """The whole file."""
@@ -566,7 +568,9 @@ class _Kernel:
             else:
                 values = _values(step, given)
             for output, (value, dtype) in enumerate(zip(values, step.results, strict=True)):
-                yield f"const {type_of(dtype)} {_name(Result(number, output))} = {value};"
+                result = Result(number, output)
+                is_taken = len(values) == 1 or result in self.taken
+                yield f"const {type_of(dtype)} {_name(result)} = {value};" if is_taken else f"(void){value};"
 
     def _floats_of_integers(self, number: int) -> Iterator[tuple[int, str, np.dtype[Any]]]:
         """The operands of a step that take a variable of their own to become floats: where GCC sees in one line that an
