@@ -21,7 +21,7 @@ import pytest
 from numpy.random import default_rng  # by now: a fork while a thread imports what NumPy puts off leaves its lock taken
 
 import slinky as sl
-from slinky.runtime import mirrored, threads
+from slinky.runtime import forks, mirrored, threads
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork"),
@@ -449,6 +449,44 @@ def test_forks_while_other_threads_run() -> None:
         for thread in busy:
             thread.join()
     assert failures == []
+
+
+def test_what_begins_while_a_fork_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All others are stopped when a thread opens the books of a loop: that is no reason to leave the child stopped."""
+    stopped, begun, forked = forks.lock(), threading.Event(), threading.Event()
+    made: list[Any] = []
+    copies = mirrored.copies
+
+    def begins() -> None:
+        made.append(forks.lock())
+        with made[0]:
+            threads.run_parallel([0, 1, 2, 3], lambda n: begun.set() or forked.wait(SECONDS), 2)
+
+    def copies_slowly(*args: Any, **options: Any) -> Any:
+        if not other.ident:  # before the fork, in this process
+            other.start()
+            begun.wait(0.3)  # or it waits itself, until the fork is over
+        return copies(*args, **options)
+
+    def take(each: Any, taken: threading.Semaphore) -> None:
+        with each:
+            taken.release()
+
+    def may_all_be_taken() -> None:
+        taken = threading.Semaphore(0)
+        for each in (stopped, *made):
+            threading.Thread(target=take, args=(each, taken), daemon=True).start()
+            assert taken.acquire(timeout=SECONDS / 4)
+
+    other = threading.Thread(target=begins)
+    monkeypatch.setenv("SLINKY_NUM_THREADS", "2")
+    monkeypatch.setattr(mirrored, "copies", copies_slowly)
+    child = Child(may_all_be_taken)
+    forked.set()
+    other.join(SECONDS)
+    assert not other.is_alive()
+    may_all_be_taken()
+    child.succeeds()
 
 
 def test_a_signal_handler_that_forks_while_its_thread_waits_for_helpers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,10 +45,15 @@ _locks: set[weakref.ref[Any]] = set()
 _menders: set[weakref.WeakMethod[Callable[[], None]]] = set()
 
 
+_adding = threading.RLock()
+"""Held while a lock is added, and at a fork: no other thread may hold one that nobody has heard of."""
+
+
 def lock() -> Any:
     """A re-entrant lock that no other thread holds at a fork. Who holds one takes no other of these."""
     made = threading.RLock()
-    _locks.add(weakref.ref(made, _locks.discard))
+    with _adding:
+        _locks.add(weakref.ref(made, _locks.discard))
     return made
 
 
@@ -95,16 +100,26 @@ class _Fork:
             self._give_back()
 
     def _take(self) -> None:
-        """Take all locks, and copy the rings."""
-        for reference in list(_locks):
-            found = reference()
-            if found is not None:
+        """Take all locks, and copy the rings. While one is waited for, others may be added; who adds one then waits."""
+        while True:
+            for found in self._others():
                 found.acquire()
                 self._held.append(found)
+            _adding.acquire()
+            if not self._others():
+                self._held.append(_adding)
+                break
+            _adding.release()
         try:
             self._copies = mirrored.copies()
         except OSError:
             self._copies = None  # the child tries again, and says what is wrong if it cannot
+
+    def _others(self) -> list[Any]:
+        """The locks that are not taken yet."""
+        held = set(map(id, self._held))
+        found = [reference() for reference in list(_locks)]
+        return [each for each in found if each is not None and id(each) not in held]
 
     def in_parent(self) -> None:
         """In the parent, also if there is no child."""
@@ -116,14 +131,16 @@ class _Fork:
         try:
             self._own_rings()
         finally:
-            if self._is_under_way:  # else nobody has called `before`, and no lock is held
-                for reference in list(_menders):
-                    mend = reference()
-                    if mend is not None:
-                        mend()
-            self._copies = None
-            self._give_back()
-            self._end()
+            try:
+                if self._is_under_way:  # else nobody has called `before`, and no lock is held
+                    for reference in list(_menders):
+                        mend = reference()
+                        if mend is not None:
+                            mend()
+            finally:
+                self._copies = None
+                self._give_back()
+                self._end()
 
     def _own_rings(self) -> None:
         try:
