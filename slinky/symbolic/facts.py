@@ -79,6 +79,8 @@ class Facts:
     """Of goals that take more than one fact, whether they are found to follow (see `chaining`)."""
     witnesses: list[Mapping[Expr, int]] = attrs.field(factory=list, init=False)
     """Integers for some atoms that agree with everything known of them: what they refute cannot be proved."""
+    lengths: dict[frozenset[Expr], tuple[tuple[Mapping[Expr, int], ...], int]] = attrs.field(factory=dict, init=False)
+    """Integers for some symbols that meet the facts, and what they cost to find (see `lengths`)."""
 
     if not TYPE_CHECKING:
 

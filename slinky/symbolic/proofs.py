@@ -30,6 +30,7 @@ from slinky.symbolic.expressions import (
     scale,
 )
 from slinky.symbolic.facts import NO_FACTS, Facts, facts
+from slinky.symbolic.lengths import holds_for_some_lengths
 from slinky.symbolic.patience import current_patience
 from slinky.symbolic.products import at_least, constant_lower_bound
 from slinky.symbolic.search import Search
@@ -83,7 +84,8 @@ def _proved(goal: Condition, known: Facts) -> bool:
                 if isinstance(operand, NonNegative) and follows(known, *linear(operand.expr)):
                     return True
             against = negate(goal)
-            return not may_hold(against, known) and _refuted(against, known)
+            is_open = may_hold(against, known) or holds_for_some_lengths(against, known)
+            return not is_open and _refuted(against, known)
     raise TypeError(f"expected a condition such as y <= 3, got {cited(goal)}")
 
 
@@ -120,7 +122,8 @@ def _not_negative(expr: Expr, known: Facts) -> bool:
             return all(prove(nonnegative(linear_sum(offset, [(o, c), *rest])), known) for o in operands)
     if is_contradicted((offset, terms), known):
         return False
-    return _refuted(nonnegative(linear_sum(-offset - 1, [(atom, -c) for atom, c in terms])), known)
+    against = nonnegative(linear_sum(-offset - 1, [(atom, -c) for atom, c in terms]))
+    return not holds_for_some_lengths(against, known) and _refuted(against, known)
 
 
 def _refuted(condition: Condition, known: Facts) -> bool:

@@ -84,7 +84,7 @@ class System:
         for row in given:
             self._add(row, waiting)
         for case in cases:
-            self._mention(_compared(case), waiting)
+            self._mention(compared(case), waiting)
         self._close(waiting)
         if any(type(atom) is Product for atom in self.atoms):
             self.exact = False
@@ -111,12 +111,12 @@ class System:
             for case in known.named.get(atom, ()):
                 if case not in self.cases:
                     self.cases[case] = None
-                    self._mention(_compared(case), waiting)
+                    self._mention(compared(case), waiting)
             if known.cases:
                 for case in known.cases:
                     if case not in self.cases and not symbols(case).isdisjoint(symbols(atom)):
                         self.cases[case] = None
-                        self._mention(_compared(case), waiting)
+                        self._mention(compared(case), waiting)
 
     def _add(self, row: Linear, waiting: list[Expr]) -> None:
         if row not in self.rows:
@@ -282,7 +282,7 @@ def _value(solution: Mapping[Expr, int], row: Linear) -> int | None:
     return total
 
 
-def _compared(condition: Condition) -> Iterator[Expr]:
+def compared(condition: Condition) -> Iterator[Expr]:
     """The atoms of the sums that a condition compares with zero, so that solutions tell whether it holds."""
     waiting = [condition]
     while waiting:

@@ -67,15 +67,25 @@ def _contain_together(boxes: list[tuple[Box, _Open]], region: Box, known: Facts,
 def contain_simplified(boxes: list[Box], region: Box, known: Facts) -> bool:
     """Whether boxes contain a region once it is decided which of their choices are taken in the case at hand.
 
-    Windows of windows at the edges of arrays are long choices of choices, of which hardly any is left in a case.
+    Windows of windows at the edges of arrays are long choices of choices, of which hardly any is left in a case. It is
+    asked where `contain_together` has failed. A dimension along which every box contains the region is none to cut, so
+    nobody looks at its choices.
     """
     if not any(_is_long(end) for i in region for end in (i.min, i.max)):
         return False
+    dims = [d for d, i in enumerate(region) if not all(inside(i, box[d], known) for box in boxes)]
+    found: dict[Expr, Expr] = {}
 
     def simplified(box: Box) -> Box:
-        return tuple(Interval(simplify(i.min, known), simplify(i.max, known)) for i in box)
+        for end in (end for d in dims for end in (box[d].min, box[d].max)):
+            if end not in found:
+                found[end] = simplify(end, known)
+        return tuple([Interval(found[box[d].min], found[box[d].max]) for d in dims])
 
-    return contain_together([simplified(box) for box in boxes], simplified(region), known)
+    rest, parts = simplified(region), [simplified(box) for box in boxes]
+    if all(before is after for before, after in found.items()):
+        return False  # that was asked before
+    return contain_together(parts, rest, known)
 
 
 def _is_long(end: Expr) -> bool:
