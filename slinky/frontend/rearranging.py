@@ -395,10 +395,15 @@ def hstack(tup: Any) -> LazyArray:
 
 
 @understood(np.pad, how=COPY)
-def pad(array: Value, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0) -> LazyArray:
-    """With elements around it."""
+def pad(array: Value, pad_width: Any, mode: Any = "constant", **options: Any) -> LazyArray:
+    """With elements around it: zeros, where NumPy leaves them as memory is."""
     own = as_lazy(array)
     rank = len(own._shape)
+    constant_values = options.pop("constant_values", 0) if mode == "constant" else 0
+    if options:
+        raise NotUnderstoodError(" ".join(options))
+    if mode == "empty":
+        mode = "constant"
     if mode not in NUMPY_RULES or isinstance(pad_width, dict) or rank == 0:
         raise NotUnderstoodError(f"mode {mode!r}")
     given = np.broadcast_to(np.asarray(pad_width), (rank, 2))
