@@ -333,14 +333,24 @@ def _vectors(chain: AnyChain, shared: Shared) -> sl.Pipeline:
     return sl.vectorize(chain.pipeline, one_of(chain, dims[-1:]), chain.choose([2, 4, 8]))
 
 
-def _absorbed(chain: AnyChain) -> sl.Pipeline:
-    """A loop in a stage, that becomes a dimension of its call again."""
+def _loop_in_a_stage(chain: AnyChain) -> sl.LoopCursor:
     shared = shared_loop(chain, slides=True)
     call = chain.choose([shared.producer, shared.reader])
     p, inner = sl.split_loop(chain.pipeline, one_of(chain, call.dims()), chain.choose([1, 2, 3]), rc=True)
     chain.take("split_loop of a dimension", p)
     pipelined(chain, shared.loop)
-    return sl.absorb_loop(chain.pipeline, inner.outer)
+    return now(chain, inner.outer)
+
+
+def _absorbed(chain: AnyChain) -> sl.Pipeline:
+    """A loop in a stage, that becomes a dimension of its call again."""
+    return sl.absorb_loop(chain.pipeline, _loop_in_a_stage(chain))
+
+
+def _two_loops(chain: AnyChain) -> sl.Pipeline:
+    """A loop in a stage, that becomes two."""
+    loop = _loop_in_a_stage(chain)
+    return sl.cut_loop(chain.pipeline, loop, loop.bounds().min + chain.choose([0, 1, 2]))
 
 
 STAGES: dict[str, Situation] = {
@@ -352,6 +362,7 @@ STAGES: dict[str, Situation] = {
     "vectorize": at_staged(_vectors),
     "remove_loop": _removed,
     "absorb_loop": _absorbed,
+    "cut_loop": _two_loops,
     "lift_call": at_staged(lambda chain, s: sl.lift_call(chain.pipeline, _either(chain, s))),
     "unslide_window": at_staged(_unslid),
     "lift_if": _lifted,

@@ -98,7 +98,6 @@ IMPLIED: dict[tuple[str, str], str] = {
             ("reuse_buffer", _STAGES),
         ),
         "what is left of a stage is a stage, which touches no more than it did": (
-            ("cut_loop", _STAGES),
             ("assume_shape", _STAGES),
             ("simplify", _STAGES),
         ),

@@ -181,6 +181,7 @@ DRAWN = [
     ("reorder_statements", "another of the same name"),
     ("unroll_buffer", "nobody uses it"),
     ("split_loop", "the stages of a pipelined loop"),
+    ("cut_loop", "the stages of a pipelined loop"),
     ("clone_call", "the stages of a pipelined loop"),
     ("absorb_loop", "an access of several blocks"),
     ("align_dim", "an access of several blocks"),
