@@ -148,11 +148,11 @@ def of_few_elements(chain: AnyChain) -> sl.Pipeline:
     """A producer in a loop over single elements of a reader that takes some of what it makes one by one: there are so
     many of these at a time."""
     p = chain.pipeline
-    own = {a.name() for a in p.find_all("alloc _")}
+    own = {a.name() for a in p.find_all("alloc _") if p.find_all(f"{a.name()} = _")}  # what is empty nobody may write
     found = []
     for reader in p.find_all("_ = _"):
         func, statement = reader._call.func, reader._call
-        for name in own.intersection(reader.inputs()):
+        for name in sorted(own.intersection(reader.inputs())):
             boxes = [q.box for b, q in zip(statement.reads, func.inputs, strict=True) if b == name]
             for d in range(len(boxes[0])):
                 places = {box[d].min for box in boxes if box[d].min is box[d].max}
