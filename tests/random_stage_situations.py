@@ -344,7 +344,8 @@ def _loop_in_a_stage(chain: AnyChain) -> sl.LoopCursor:
 
 def _absorbed(chain: AnyChain) -> sl.Pipeline:
     """A loop in a stage, that becomes a dimension of its call again."""
-    return sl.absorb_loop(chain.pipeline, _loop_in_a_stage(chain))
+    loop = _loop_in_a_stage(chain)
+    return sl.absorb_loop(chain.pipeline, loop)
 
 
 def _two_loops(chain: AnyChain) -> sl.Pipeline:
