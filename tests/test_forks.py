@@ -21,7 +21,7 @@ import pytest
 from numpy.random import default_rng  # by now: a fork while a thread imports what NumPy puts off leaves its lock taken
 
 import slinky as sl
-from slinky.runtime import forks, mirrored, threads
+from slinky.runtime import forks, mirrored, races, threads
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork"),
@@ -487,6 +487,30 @@ def test_what_begins_while_a_fork_is_under_way(monkeypatch: pytest.MonkeyPatch) 
     assert not other.is_alive()
     may_all_be_taken()
     child.succeeds()
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_a_checked_run_forks_while_another_thread_notes_what_it_touches(monkeypatch: pytest.MonkeyPatch) -> None:
+    caller, notes, forked = threading.get_ident(), threading.Event(), threading.Event()
+    fork, noting = Fork(1), races.Accesses._noting
+
+    def notes_slowly(accesses: races.Accesses, *args: Any) -> bool:
+        if threading.get_ident() != caller and accesses._shape == (HEIGHT, WIDTH) and not forked.is_set():
+            notes.set()
+            forked.wait(0.3)  # or the fork waits for this thread
+        return noting(accesses, *args)
+
+    def forks_once(source: np.ndarray, target: np.ndarray) -> None:
+        if threading.get_ident() == caller and fork.child is None:
+            notes.wait(SECONDS)
+            fork()
+            forked.set()
+        target[...] = source + 1
+
+    monkeypatch.setattr(races.Accesses, "_noting", notes_slowly)
+    p = in_parallel(described(add=forks_once))
+    source, result = image(0), np.zeros((HEIGHT, WIDTH), np.int64)
+    run_in_both(lambda: p.run(source, result, checked=True), fork, lambda: np.array_equal(result, right(source)))
 
 
 def test_a_signal_handler_that_forks_while_its_thread_waits_for_helpers(monkeypatch: pytest.MonkeyPatch) -> None:

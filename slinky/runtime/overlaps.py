@@ -10,7 +10,6 @@ behind the first task that may run is in order with all that follow, and is forg
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -18,6 +17,7 @@ import attrs
 import numpy as np
 
 from slinky.ir.stages import Task, are_in_order
+from slinky.runtime import forks
 
 Places: TypeAlias = tuple[np.ndarray[Any, Any], ...]
 """The places along each dimension, whose product is what is touched."""
@@ -52,7 +52,7 @@ class StagedRun:
     iterations: Sequence[int]
     depth: int
     _accesses: list[_Access] = attrs.field(factory=list)
-    _lock: Any = attrs.field(factory=threading.Lock)
+    _lock: Any = attrs.field(factory=forks.lock)
 
     def note(self, task: Task, buffer: object, places: Places, who: str, *, writes: bool) -> Clash | None:
         """Note that a task touches places of a buffer; an access that clashes with that, if there is one."""

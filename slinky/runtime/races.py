@@ -11,12 +11,13 @@ parts from one that is, or comes behind the loop in which it would.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
+
+from slinky.runtime import forks
 
 
 @attrs.frozen(eq=False)
@@ -80,7 +81,7 @@ class Accesses:
 
     def __init__(self, shape: Iterable[int]) -> None:
         self._shape = tuple(shape)
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._iterations: list[Iteration] = [()]
         self._numbers: dict[Iteration, int] = {(): 0}
         self._noted: tuple[np.ndarray[Any, Any], ...] = ()
