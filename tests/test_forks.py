@@ -490,24 +490,43 @@ def test_what_begins_while_a_fork_is_under_way(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("four_threads")
-def test_a_checked_run_forks_while_another_thread_notes_what_it_touches(monkeypatch: pytest.MonkeyPatch) -> None:
-    caller, notes, forked = threading.get_ident(), threading.Event(), threading.Event()
-    fork, noting = Fork(1), races.Accesses._noting
+@pytest.mark.parametrize("busy", ["notes what it touches", "makes noise"])
+def test_a_checked_run_forks_while_another_thread(busy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    caller, begun, forked = threading.get_ident(), threading.Event(), threading.Event()
+    fork, noting, made = Fork(1), races.Accesses._noting, default_rng
+
+    def be_slow() -> None:
+        if threading.get_ident() != caller and not forked.is_set():
+            begun.set()
+            forked.wait(0.3)  # or the fork waits for this thread
 
     def notes_slowly(accesses: races.Accesses, *args: Any) -> bool:
-        if threading.get_ident() != caller and accesses._shape == (HEIGHT, WIDTH) and not forked.is_set():
-            notes.set()
-            forked.wait(0.3)  # or the fork waits for this thread
+        if accesses._shape == (HEIGHT, WIDTH):
+            be_slow()
         return noting(accesses, *args)
+
+    class Slow:
+        """A generator: it, too, has a lock."""
+
+        def __init__(self, seed: int) -> None:
+            self.random, self.lock = made(seed), threading.Lock()
+
+        def bytes(self, count: int) -> bytes:
+            with self.lock:
+                be_slow()
+                return self.random.bytes(count)
 
     def forks_once(source: np.ndarray, target: np.ndarray) -> None:
         if threading.get_ident() == caller and fork.child is None:
-            notes.wait(SECONDS)
+            begun.wait(SECONDS)
             fork()
             forked.set()
         target[...] = source + 1
 
-    monkeypatch.setattr(races.Accesses, "_noting", notes_slowly)
+    if busy == "makes noise":
+        monkeypatch.setattr(np.random, "default_rng", Slow)
+    else:
+        monkeypatch.setattr(races.Accesses, "_noting", notes_slowly)
     p = in_parallel(described(add=forks_once))
     source, result = image(0), np.zeros((HEIGHT, WIDTH), np.int64)
     run_in_both(lambda: p.run(source, result, checked=True), fork, lambda: np.array_equal(result, right(source)))

@@ -15,6 +15,7 @@ from slinky.errors import ArgumentError, CallbackError, cited
 from slinky.ir.regions import factors_of, is_translation
 from slinky.ir.sharing import in_place_pairs
 from slinky.ir.statements import Call, LoweredFunc, Port
+from slinky.runtime import forks
 from slinky.runtime.buffers import Array, Buffer, buffer_at, read_only, seen
 from slinky.runtime.calling import call_callback, is_accepted
 from slinky.runtime.operations import function_of, takes_out
@@ -182,7 +183,7 @@ class FirstCalls:
 
     def __init__(self) -> None:
         self._tested: set[str] = set()
-        self._random = np.random.default_rng(0)
+        self._noise = Noise()
 
     def begin(self) -> None:
         """A run begins."""
@@ -201,7 +202,7 @@ class FirstCalls:
             outputs = operands[len(func.inputs) :]
             # Where it works in place, noise in the output would be noise in the input.
             inputs = [_apart(x, outputs, func) for x in operands[: len(func.inputs)]]
-            poison = Poison(outputs, self._random)
+            poison = Poison(outputs, self._noise)
             result = callback(*inputs, *outputs, **arguments)
             missing = poison.unwritten(outputs) if is_accepted(result, outputs) else None
             if missing is not None:
@@ -219,6 +220,19 @@ def _apart(operand: Array | Buffer, outputs: Sequence[Any], func: LoweredFunc) -
     return _with(operand, array.copy("K") if func.operation.writable_inputs else read_only(array.copy("K")))
 
 
+class Noise:
+    """Random bytes for all threads of a run. A fork waits for who makes some: NumPy's own lock would stay taken."""
+
+    def __init__(self) -> None:
+        self._lock = forks.lock()
+        self._random = np.random.default_rng(0)
+
+    def bytes(self, count: int) -> bytes:
+        """So many bytes."""
+        with self._lock:
+            return self._random.bytes(count)
+
+
 class Poison:
     """Random bytes in the outputs of a call, to see which elements its callback leaves alone.
 
@@ -227,15 +241,15 @@ class Poison:
     padding, or any bits may not do (bool, objects, strings, structures), nothing is said.
     """
 
-    def __init__(self, outputs: Sequence[Any], random: np.random.Generator) -> None:
+    def __init__(self, outputs: Sequence[Any], noise: Noise) -> None:
         self._before: list[Array | None] = []
         for array in map(array_of, outputs):
             if array.dtype.kind not in "iufcmM" or array.dtype.char in "gG":
                 self._before.append(None)
                 continue
-            noise = np.frombuffer(random.bytes(array.nbytes), array.dtype).reshape(array.shape)
-            array[...] = noise
-            self._before.append(noise)
+            before = np.frombuffer(noise.bytes(array.nbytes), array.dtype).reshape(array.shape)
+            array[...] = before
+            self._before.append(before)
 
     def unwritten(self, outputs: Sequence[Any]) -> UnwrittenError | None:
         """An output that was not fully written, and the place of an element in it, if there is one."""

@@ -49,6 +49,7 @@ from slinky.runtime.arguments import Arguments, require, take_arguments
 from slinky.runtime.buffers import Array, Buffer, read_only, seen
 from slinky.runtime.callbacks import (
     FirstCalls,
+    Noise,
     Poison,
     UnwrittenError,
     array_of,
@@ -184,7 +185,7 @@ class _Machine:
     tested: FirstCalls | None
     floats: dict[str, float]
     meter: Meter
-    random: np.random.Generator = attrs.field(factory=lambda: np.random.default_rng(0))
+    noise: Noise = attrs.field(factory=Noise)
 
     def block(self, block: Block, frame: _Frame) -> None:
         """Run the statements of a block in order; buffers allocated here end here, whatever happens."""
@@ -400,7 +401,7 @@ class _Machine:
     ) -> None:
         func, function = call.func, self._function(call.func.operation, is_checked=guarded)
         before = [array_of(operand).tobytes() for operand in inputs] if guarded else None
-        poison = Poison(outputs, self.random) if guarded and not isinstance(function, np.ufunc) else None
+        poison = Poison(outputs, self.noise) if guarded and not isinstance(function, np.ufunc) else None
         is_nested = isinstance(func.operation, Nested)
         callback = function if self.tested is None or is_nested else self.tested.guard(func)
         try:
