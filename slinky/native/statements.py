@@ -171,8 +171,9 @@ class Lines:
                 whole, found = self._integers.whole(is_contiguous), self._array(part)
                 self.sizes[found.root] = max(self.sizes.get(found.root, 1), kind.dtype.itemsize)
                 self.write(f"const array {self._names.of(name)} = {whole.atom} ? {found.text} : {own};")
-                unknown, own_name = (AxisText(),) * kind.rank, self._names.of(name)
-                self.name_array(name, step.reading, ArrayText(own_name, found.root, axes=unknown, base=own_name))
+                unknown = (AxisText(),) * kind.rank
+                array = ArrayText(self._names.of(name), found.root, axes=unknown, base=object())
+                self.name_array(name, step.reading, array)
             case _:
                 raise UnprintableError(f"{type(step).__name__} is done in Python")
 
@@ -380,8 +381,8 @@ class Lines:
         if step.folds or kind.layout is not None or kind.folded:
             raise UnprintableError("a buffer that only Python lays out")
         axes = self._array_at(self._names.of(step.name), step.site, kind, step.extents)
-        name = self._names.of(step.name)
-        self.name_array(step.name, step.reading, ArrayText(name, "", axes=axes, base=name))
+        array = ArrayText(self._names.of(step.name), "", axes=axes, base=object())  # what it was before is another one
+        self.name_array(step.name, step.reading, array)
 
     def _array_at(self, name: str, site: Name, kind: SiteKind, extents: Sequence[Value]) -> tuple[AxisText, ...]:
         """The array of a site, by a name of C; what is known of its axes."""
