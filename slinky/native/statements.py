@@ -171,8 +171,7 @@ class Lines:
                 whole, found = self._integers.whole(is_contiguous), self._array(part)
                 self.sizes[found.root] = max(self.sizes.get(found.root, 1), kind.dtype.itemsize)
                 self.write(f"const array {self._names.of(name)} = {whole.atom} ? {found.text} : {own};")
-                unknown = (AxisText(),) * kind.rank
-                array = ArrayText(self._names.of(name), found.root, axes=unknown, base=object())
+                array = ArrayText(self._names.of(name), found.root, axes=(AxisText(),) * kind.rank, base=object())
                 self.name_array(name, step.reading, array)
             case _:
                 raise UnprintableError(f"{type(step).__name__} is done in Python")
