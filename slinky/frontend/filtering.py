@@ -69,6 +69,12 @@ class Filter(Operation):
         none = (None,) * len(dims)
         lowering.copy(node, [Source(raw[tuple(places)], none, none)], dims, None)
 
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long the kernel computes each element that it is given, if it says that."""
+        found: float | None = getattr(self.call.kernel.function, "effort_of_each", None)
+        return found
+
     def window_in_c(self, node: Node) -> int | None:
         """How many elements are in the window of each, where loops in C can be made of the kernel; None where not."""
         (result,) = node.results

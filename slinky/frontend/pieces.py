@@ -58,6 +58,13 @@ class Piece:
     def __repr__(self) -> str:
         return f"kernel {self.kernel.name}"
 
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long the function computes each element of what it is given, halo included, if it says that: told as
+        other efforts are."""
+        found: float | None = getattr(self.kernel.function, "effort_of_each", None)
+        return found
+
     def __call__(self, /, *operands: Any, **named: Any) -> None:
         if self.halo is None or self.kernel.output is not None:
             self._in_blocks(operands, named)

@@ -121,7 +121,7 @@ def estimate(
         return None
     made = [node for node in nodes if not isinstance(node.operation, Source)]
     on_the_way = computed_bytes(made, of)
-    seconds = more = by_pieces = beside_loops = in_c = turned = 0.0
+    seconds = told = more = by_pieces = beside_loops = in_c = turned = 0.0
     shared_by = _threads(scheduled.program, explanation.workers)
     for view in _rolled(made):
         moved = 2 * _bytes(view.shape, view.dtype, of)
@@ -130,13 +130,18 @@ def estimate(
         if type(node.operation) is Around:
             continue
         window = node.operation.window_in_c(node) if isinstance(node.operation, Filter) else None
+        effort = node.operation.effort_of_each if isinstance(node.operation, Filter) else None
         each = _element_seconds(node, seconds_of) if window is None else window * _WINDOW_SECONDS
+        each = each if effort is None else effort / machine.near_bandwidth
         beside = each * _elements(node, of) + _PRODUCT_SECONDS * _products(node, of)
         written = sum(_bytes(result.shape, result.dtype, of) for result in node.results)
         read = _read(node, of) * (1 + _TEMPORARIES.get(node.operation.name, 0))
         moved = _assigned(node, of) if is_assignment(node) else read + written
-        more += beside
-        own = beside / shared_by if isinstance(node.operation, Pointwise) else beside
+        if effort is None:
+            more += beside
+        else:
+            told += beside  # the model knows that, too
+        own = beside / shared_by if isinstance(node.operation, Pointwise) else beside if effort is None else 0.0
         by_pieces += own
         turned += _TURNED_SECONDS * _turned(node, of)
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
@@ -147,13 +152,14 @@ def estimate(
             own, moved = 0.0, _PASSES_IN_C.get(node.operation.name, 0) * _read(node, of) + written
         else:
             beside_loops += own  # the model knows of the others what they take in loops
+            own = own if effort is None else beside
         in_c += own + moved / machine.near_bandwidth
     ends = _ends(nodes, of)
     return Estimate(
         on_the_way=on_the_way,
         held=machine.most_live,
-        least=seconds + more,
-        most=max(seconds, explanation.unscheduled_seconds) + more,
+        least=seconds + told + more,
+        most=max(seconds + told, explanation.unscheduled_seconds) + more,
         scheduled=explanation.seconds + by_pieces + turned,
         in_c=in_c + ends / machine.bandwidth(ends) + turned,
         in_loops=explanation.seconds + beside_loops + turned,

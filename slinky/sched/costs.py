@@ -74,6 +74,8 @@ class Flow:
     beside these."""
     each_time: tuple[float, ...]
     """The bytes that calls read again for each strip, whatever it is."""
+    computed_again: float
+    """How long calls compute what strips have in common, for each of them."""
     has_loops: bool
     """Whether loops of the back end's own do any of it."""
     spans: Spans
@@ -103,9 +105,10 @@ def flow_of(track: Track) -> Flow:
         if not m.work.in_loops:
             works += [(*each, m.work, m.slope, m.window) for each in again_of(m.work)]
     has_loops = any(is_in_loops for _, _, is_in_loops in moved)
-    each_time = [own.work.each_time for own in track.lasts] + [own.work.each_time for own in track.members]
-    again = tuple(size for size in each_time if size)
-    return Flow(extent, track.states, tuple(moved), tuple(works), again, has_loops, track.spans())
+    own = [each.work for each in track.lasts] + [each.work for each in track.members]
+    again = tuple([work.each_time for work in own if work.each_time])
+    computed = sum([work.computed_again for work in own])
+    return Flow(extent, track.states, tuple(moved), tuple(works), again, computed, has_loops, track.spans())
 
 
 @attrs.frozen
@@ -177,6 +180,7 @@ class Costs:
         strips = -(-flow.extent // height)
         seconds = 2 * PASSES * strips * flow.states / bandwidth
         seconds += (strips - 1) * sum([size / self.bandwidth(size) for size in flow.each_time])
+        seconds += (strips - 1) * flow.computed_again / near_bandwidth
         for (new, window, is_in_loops), distance in zip(flow.moved, flow.spans.distances(height), strict=True):
             if is_in_loops:
                 seconds += (new + window * strips) / in_loops + new / machine.bandwidth_of_loops(distance)
@@ -214,6 +218,8 @@ class Costs:
         strips, live = -(-track.strips.extent // height), nest.live(track, height, piece)
         seconds = PASSES * strips * nest.count(piece) * nest.states(height) / self.machine.bandwidth(live)
         seconds += sum(self.again(last.work, last.work.at_once(height)) for last in track.lasts)
+        own = [each.work for each in track.lasts] + [each.work for each in track.members]
+        seconds += (strips - 1) * sum([work.computed_again for work in own]) / self.machine.near_bandwidth
         for share in nest.shares(track, height, piece):
             seconds += self._share(share, track.strips.extent, live)
         return seconds

@@ -27,7 +27,7 @@ from slinky.runtime.backends import makes_loops_of
 from slinky.runtime.formulas import BLOCK_BYTES
 from slinky.runtime.stand_ins import values_of
 from slinky.sched.callbacks import Operations, has_threads, operations_of
-from slinky.sched.efforts import Effort, effort_of, effort_of_a_copy
+from slinky.sched.efforts import Effort, effort_of, effort_of_a_copy, effort_of_a_filter
 from slinky.sched.passing import known_source
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.followed import followed
@@ -242,6 +242,9 @@ class _Prober:
             return None
         if sum(math.prod(shape) * dtype.itemsize for shape, dtype in (*inputs, *outputs)) < _LITTLE:
             return None
+        each = getattr(operation.function, "effort_of_each", None)
+        if each is not None:
+            return effort_of_a_filter(math.prod(inputs[0][0]), each)
         if operation.pass_buffers:
             begins = [tuple([lo for lo, _ in each]) for _, each in (*read, *written)]
             return effort_of(operation.function, inputs, outputs, begins)

@@ -92,6 +92,8 @@ class Work:
     """What the source of its callback tells, where that is known."""
     each_time: float = 0.0
     """The bytes of the other factor of a product of matrices, which is gone over again for each strip."""
+    computed_again: float = 0.0
+    """How long it computes what each strip has in common with the one before, told as efforts are."""
 
     @property
     def bytes(self) -> float:
@@ -479,7 +481,18 @@ def work_of(call: Related, strips: Strips | None) -> Work:
             moving += size
     each_time *= PACKED if call.has_threads else 0
     moves = moving / strips.extent, float(still), strips.extent
-    return Work(*operations, *moves, call.in_loops, call.block, call.effort, float(each_time))
+    again = _computed_again(call, strips)
+    return Work(*operations, *moves, call.in_loops, call.block, call.effort, float(each_time), again)
+
+
+def _computed_again(call: Related, strips: Strips) -> float:
+    """How long a call computes the halo of a strip, where it computes all that it is given."""
+    if call.in_loops or call.effort is None or not call.effort.each:
+        return 0.0
+    (_, motion), shape = strips.reads[0], call.shapes[0]
+    if motion is None:
+        return call.effort.computed
+    return call.effort.each * math.prod(shape) / shape[motion.axis] * max(motion.last - motion.first, 0.0)
 
 
 def lines_of(call: Related, position: int | None) -> Lines:

@@ -11,6 +11,7 @@ import numpy as np
 
 from slinky.frontend.fixed import fixed
 from slinky.frontend.kernels import Kernel, Pair, Understood, rank_of
+from slinky.frontend.ndimage.efforts import effort_of_each
 from slinky.frontend.ndimage.linear import flipped_origin
 from slinky.frontend.ndimage.lines import MOST_TERMS, is_known_in_c
 from slinky.frontend.ndimage.steps import (
@@ -176,6 +177,11 @@ class _Binary(Understood):
         function(piece, self.structure.array, output=target, origin=self.origin)
         return target
 
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long it computes each element of a piece."""
+        return effort_of_each(self.name, self.structure.array.size)
+
     def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
         """The same as arithmetic; None of structures that are empty or large, and of dtypes that C does not know."""
         turned = self.structure.array if self.name == "binary_erosion" else np.flip(self.structure.array)
@@ -226,6 +232,11 @@ class _HitOrMiss:
             piece, self.hit.array, self.miss.array, None, self.first, self.second
         )
         return found.astype(self.dtype, copy=False)
+
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long it computes each element of a piece."""
+        return effort_of_each("binary_hit_or_miss", self.hit.array.size)
 
 
 __all__ = ["binary_closing", "binary_dilation", "binary_erosion", "binary_hit_or_miss", "binary_opening"]

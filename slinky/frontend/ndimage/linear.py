@@ -154,6 +154,11 @@ class _InWindow(Understood):
     def __call__(self, piece: Array) -> Any:
         return self.step(piece)
 
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long it computes each element of a piece."""
+        return self.step.effort_of_each
+
     def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
         """The same as arithmetic, as `_Correlation.term` has it."""
         weights = weights_in_window(self.weights)
@@ -556,6 +561,11 @@ class _MeanOfIntegers(Understood):
 
     def __call__(self, piece: Array) -> Any:
         return self.step(piece)
+
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long it computes each element of a piece."""
+        return self.step.effort_of_each
 
     def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
         """The same as arithmetic, as `_Correlation.term` has it."""

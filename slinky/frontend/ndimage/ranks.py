@@ -12,6 +12,7 @@ import numpy as np
 
 from slinky.frontend.fixed import Fixed, fixed
 from slinky.frontend.kernels import Understood, rank_of
+from slinky.frontend.ndimage.efforts import effort_of_each
 from slinky.frontend.ndimage.linear import flipped_origin
 from slinky.frontend.ndimage.lines import MOST_TERMS, place_along
 from slinky.frontend.ndimage.steps import (
@@ -53,6 +54,11 @@ class _Extreme1d(Understood):
         if piece.dtype.kind == "f" and np.isnan(piece.min()):
             return self._with_nans(piece)
         return self._of(piece, self.name, self.dtype)
+
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long it computes each element of a piece."""
+        return effort_of_each(self.name, self.size)
 
     def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
         """The same as arithmetic; None where it may not be what SciPy gives: of integers that float64, in which SciPy
@@ -252,6 +258,11 @@ class _RankAlongLine:
             origin=(0, self.origin),
         )
         return found[0].astype(self.dtype, copy=False)
+
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long it computes each element of a piece."""
+        return effort_of_each("rank_filter", int(np.count_nonzero(self.footprint.array)))
 
 
 @local_filter

@@ -22,6 +22,7 @@ from slinky.errors import ArgumentError, GraphError, MissingExtraError
 from slinky.frontend.containers import labelled_like
 from slinky.frontend.fixed import Fixed
 from slinky.frontend.kernels import Kernel, Pair, rank_of
+from slinky.frontend.ndimage.efforts import effort_of_each
 from slinky.frontend.nodes import exactly
 from slinky.graph.boundaries import RULES
 from slinky.graph.buffers import BufferExpr
@@ -83,6 +84,13 @@ class Step:
     def __call__(self, piece: Array) -> Any:
         arguments = {name: each.array if isinstance(each, Fixed) else each for name, each in self.arguments}
         return getattr(scipy_ndimage(), self.name)(piece, output=self.dtype, **arguments)
+
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long it computes each element of a piece."""
+        given = dict(self.arguments)
+        window = next((given[name] for name in ("footprint", "weights") if name in given), None)
+        return effort_of_each(self.name, int(np.count_nonzero(window.array)) if isinstance(window, Fixed) else 1)
 
 
 def step(name: str, output: Output, **arguments: Any) -> Step:

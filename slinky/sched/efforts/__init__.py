@@ -21,7 +21,7 @@ from slinky.sched.efforts.counting import STREAMED, Counting, Effort, Stream
 from slinky.sched.efforts.numpy_functions import Value
 from slinky.sched.efforts.reading import Reading, UnclearError
 
-__all__ = ["Effort", "Stream", "effort_of", "effort_of_a_copy"]
+__all__ = ["Effort", "Stream", "effort_of", "effort_of_a_copy", "effort_of_a_filter"]
 
 Shaped: TypeAlias = "tuple[tuple[int, ...], np.dtype[Any]]"
 """The shape and the dtype of an array."""
@@ -82,3 +82,12 @@ def effort_of_a_copy(inputs: Sequence[Shaped], size: int, calls: int) -> Effort:
     read = sum([math.prod(shape) * dtype.itemsize for shape, dtype in inputs])
     moved = STREAMED * (read + 2 * size)
     return Effort(calls, calls, moved, (Stream(moved, read + size),))
+
+
+def effort_of_a_filter(elements: int, each: float) -> Effort:
+    """That of what computes each element of what it is given so long, those of its halo included."""
+    return Effort(_CALLS_OF_A_FILTER, 1, each * elements, (), each)
+
+
+_CALLS_OF_A_FILTER = 12
+"""How long it takes to call a filter on little, told in the simplest operations that go in it."""

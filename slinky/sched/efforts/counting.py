@@ -89,11 +89,14 @@ class Effort:
     """How long it computes on what is near, told in the bytes that go by in it."""
     streams: tuple[Stream, ...]
     """What of that takes longer where it is not."""
+    each: float = 0.0
+    """How long it computes each element of what it is given, where it computes that for all of them, those of a halo
+    included, and its result is cut out."""
 
     def scaled(self, factor: float) -> Effort:
         """That of so many times as many elements."""
         streams = tuple([Stream(factor * each.moved, factor * each.at_hand) for each in self.streams])
-        return Effort(self.calls, self.operations, factor * self.computed, streams)
+        return Effort(self.calls, self.operations, factor * self.computed, streams, self.each)
 
 
 class Counting:
