@@ -40,6 +40,18 @@ def opened(image: Array, library: Any = sl.ndimage) -> Array:
     return np.asarray(library.grey_opening(image, 7))
 
 
+def despeckled(image: Array, library: Any = sl.ndimage) -> Array:
+    """The medians of squares of 5 x 5 elements."""
+    return np.asarray(library.median_filter(image, 5))
+
+
+def without_rays(image: Array, library: Any = sl.ndimage) -> Array:
+    """What cosmic rays have hit replaced by medians."""
+    median = library.median_filter(image, 5)
+    beyond = np.abs(image - median)
+    return np.where(beyond > 3 * library.gaussian_filter(beyond, 2), median, image)
+
+
 def cases(quick: bool) -> Iterator[Case]:
     """One size; photographs as bytes, and as floats. Without SciPy there is nothing to call."""
     if not installed("scipy"):
@@ -54,6 +66,8 @@ def cases(quick: bool) -> Iterator[Case]:
         ("Sobel magnitude of {} float32", steepness, np.float32),
         ("5x5 kernel on {} float32", smoothed, np.float32),
         ("opening by 7x7 of {} uint8", opened, np.uint8),
+        ("median of 5x5 of {} float32", despeckled, np.float32),
+        ("cosmic rays taken out of {} float32", without_rays, np.float32),
     ]
     for title, function, dtype in given:
 

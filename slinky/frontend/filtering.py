@@ -58,6 +58,10 @@ class Filter(Operation):
             if term is not None:  # SciPy says nothing of floating-point errors
                 arithmetic(term, target[tuple(dims)], lowering.name(node.name), ignored=ERRORS)
                 return
+            function = self.call.kernel.in_c(sources) if lowering.in_loops else None
+            if function is not None:
+                self.call.func_in_c(target, sources[0], function).name = lowering.name(node.name)
+                return
             func = self.call.func(target, sources)
             func.name = lowering.name(node.name) if is_variable else func.name
             return
@@ -76,14 +80,17 @@ class Filter(Operation):
         return found
 
     def window_in_c(self, node: Node) -> int | None:
-        """How many elements are in the window of each, where loops in C can be made of the kernel; None where not."""
+        """How many elements are in the window of each, where loops in C can be made of the kernel, or it has C of its
+        own; None where not."""
         (result,) = node.results
         rank = len(result.shape)
         windows = self.call.kernel.windows(rank)
         if any(window.first for window in windows):
             return None
         sources = [BufferExpr("given", view.dtype, rank) for view in node.operands]
-        if self.call.kernel.term(sources, variables(" ".join(f"d{d}" for d in range(rank)))) is None:
+        kernel = self.call.kernel
+        is_term = kernel.term(sources, variables(" ".join(f"d{d}" for d in range(rank)))) is not None
+        if not is_term and kernel.in_c(sources) is None:
             return None
         return math.prod(window.before + window.after + 1 for window in windows)
 

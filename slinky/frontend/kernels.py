@@ -52,7 +52,12 @@ class Understood:
     def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
         """What is computed for an element as a term of those in its window, of a dtype, `at` a place that is counted
         from its beginning along each of so many axes; None where that is not to be."""
-        raise NotImplementedError
+        return None
+
+    def in_c(self, dtype: np.dtype[Any]) -> Any:
+        """A function in C that computes the same of an array of a dtype, for all windows inside; None where there is
+        none."""
+        return None
 
 
 @attrs.frozen(slots=False)
@@ -300,6 +305,11 @@ class Kernel(Remembering):
 
         return function.term(at, len(dims), seen.dtype)
 
+    def in_c(self, sources: Sequence[BufferExpr]) -> Any:
+        """The function in C that computes the same, if its own function says one."""
+        function: object = self.function
+        return function.in_c(sources[0].dtype) if isinstance(function, Understood) and len(sources) == 1 else None
+
     def func(self, /, *operands: Any, **arguments: Any) -> Func:
         """Make the func that writes the last of the buffers: `blur.func(image, out, amount=2)`.
 
@@ -346,6 +356,12 @@ class KernelCall:
         """Make the func that computes a buffer from the arrays, or from buffers that stand for them."""
         return _func(self, self.arrays if sources is None else sources, target)
 
+    def func_in_c(self, target: BufferExpr, source: BufferExpr, function: Callable[..., Any]) -> Func:
+        """The same by a function in C, which is given what is read, and writes the buffer."""
+        windows, dims = self.kernel.windows(target.rank), _dimensions(target.rank)
+        by_pieces = with_otherwise(function, Piece(self.kernel, self.template, windows))
+        return Func(by_pieces, [_access(source, windows, dims, self.kernel)], [target[dims]])
+
     def run(self) -> Array:
         """What the function gives for the whole arrays."""
         arrays, kernel = [np.asarray(each) for each in self.arrays], self.kernel
@@ -364,6 +380,11 @@ class KernelCall:
         result = settled(result, kernel, windows, shape_of(read), tuple(whole), dtype) if target is None else target
         # A function may return its argument, which is the caller's array.
         return result.copy() if any(np.may_share_memory(result, array) for array in arrays) else result
+
+
+def with_otherwise(function: Any, otherwise: Piece) -> Any:
+    """A function in C, with what does the same in Python until C is there."""
+    return attrs.evolve(function, otherwise=otherwise, again=(with_otherwise, (function, otherwise)))
 
 
 def shape_of(arrays: Iterable[Array]) -> tuple[int, ...]:

@@ -53,6 +53,7 @@ SOURCE_HEAD = """\
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 """
 """What stands before a source, wherever it is compiled."""
 
@@ -79,6 +80,11 @@ class CFunction:
     pointer: Pointer
     source: str | None = None
     again: tuple[Callable[..., CFunction], tuple[Any, ...]] | None = None
+    operations: int = 1
+    """How many operations it makes for each element that it writes, as far as schedules are to know."""
+    otherwise: Callable[..., None] | None = None
+    """What does the same in Python: it is called there until C is made ready for that."""
+    _ready: list[bool] = attrs.field(factory=list, init=False)
 
     @property
     def __name__(self) -> str:
@@ -103,8 +109,21 @@ class CFunction:
 
     @property
     def address(self) -> int:
-        """Where it is."""
-        return self.pointer.address
+        """Where it is: where its source alone is compiled to, if nobody has compiled it yet."""
+        return self.pointer.address or self._compiled.address
+
+    @cached_property
+    def _compiled(self) -> Pointer:
+        """Its source, compiled alone. Raises `CompilationError`."""
+        made_by = compiler()
+        if made_by is None:
+            raise CompilationError(
+                f"the C kernel {cited(self.name)} needs a C compiler: install one, or pip install 'slinky[native]'"
+            )
+        loaded = library(_alone(self), made_by)
+        address = ctypes.cast(getattr(loaded, _FLAT), ctypes.c_void_p).value
+        assert address is not None  # it is a function
+        return Pointer(address, kept=loaded)
 
     @property
     def user_data(self) -> int:
@@ -123,6 +142,9 @@ class CFunction:
 
         Raises `CallbackError` for arrays and numbers that are other ones than it takes, and where it fails.
         """
+        if self.otherwise is not None and not self._ready:
+            self.otherwise(*operands, **arguments)
+            return
         if self._quick is not None and len(operands) == len(self.operands):
             if isinstance(operands[0], Buffer):
                 given = [each.array if isinstance(each, Buffer) else each for each in operands]
@@ -135,6 +157,11 @@ class CFunction:
             if code != NOT_DONE:
                 raise failure_of(self, code)
         self._call_by_ctypes(operands, arguments)
+
+    def make_ready(self) -> None:
+        """Compile what calls of Python's need, where there is a compiler. Raises `CompilationError`."""
+        if self._quick is not None and self.address:
+            self._ready.append(True)
 
     @cached_property
     def _quick(self) -> Callable[..., int] | None:
@@ -292,6 +319,24 @@ def c_kernel(
     Raises `CompilationError`, with what the compiler says, if that is no such function, or there is no compiler, and
     `GraphError` for what cannot be declared.
     """
+    again = (_c_kernel_again, (source, name, inputs, outputs, scalars, dense))
+    declared = declared_kernel(source, name, inputs, outputs, scalars=scalars, dense=dense, again=again)
+    return attrs.evolve(declared, pointer=declared._compiled)
+
+
+def declared_kernel(
+    source: str,
+    name: str,
+    inputs: Declared | None,
+    outputs: Declared,
+    *,
+    scalars: Mapping[str, npt.DTypeLike] | None = None,
+    dense: int = 0,
+    again: tuple[Callable[..., CFunction], tuple[Any, ...]],
+    operations: int = 1,
+) -> CFunction:
+    """The same, compiled when it is first asked where it is: a native plan compiles it with all else. `again` is what
+    makes it in another process."""
     what = f"the C kernel {cited(name)}"
     if not isinstance(cast(object, source), str):
         raise GraphError(f"{what} needs its source as a text, got {cited(source)}")
@@ -299,16 +344,8 @@ def c_kernel(
     if not is_integer(dense) or dense < 0:
         raise GraphError(f"{what}: dense is a number of dimensions, got {cited(dense)}")
     operands = tuple([Operand(n, of, r, tuple([d < r - dense for d in range(r)]), (False,) * r) for n, of, r in arrays])
-    again = (_c_kernel_again, (source, name, inputs, outputs, scalars, dense))
     parameters = usual_parameters(operands, numbers, minima=True)
-    declared = CFunction(name, operands, count, numbers, parameters, 0, Pointer(0), source, again)
-    made_by = compiler()
-    if made_by is None:
-        raise CompilationError(f"{what} needs a C compiler: install one, or pip install 'slinky[native]'")
-    loaded = library(_alone(declared), made_by)
-    address = ctypes.cast(getattr(loaded, _FLAT), ctypes.c_void_p).value
-    assert address is not None  # it is a function
-    return attrs.evolve(declared, pointer=Pointer(address, kept=loaded))
+    return CFunction(name, operands, count, numbers, parameters, 0, Pointer(0), source, again, operations)
 
 
 def _c_kernel_again(

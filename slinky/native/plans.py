@@ -28,6 +28,7 @@ from slinky.ir.reducing import combined_of
 from slinky.ir.statements import LoweredFunc, Program
 from slinky.native.carriers import native_carrier
 from slinky.native.compiling import Compiler, NotShippedError, compiler
+from slinky.native.embedding import c_function_of
 from slinky.native.functions import function_of_step
 from slinky.native.kernel_sets import Kernels
 from slinky.native.kernels import is_exact, is_in_c
@@ -129,6 +130,10 @@ class NativePlan(Plan):
         found: dict[str, Callable[..., Any]] = {}
         often = names_outside_nests(tree)
         for name, func in tree.callbacks.items():
+            function = c_function_of(func)
+            if function is not None and function.otherwise is not None and name in often and made_by.makes_more:
+                function.make_ready()
+                self.runs_c = True
             formula = formula_of(func) if self._may_do(func) else None
             if formula is None or isinstance(func.operation, Callback):  # whose loop is NumPy's own
                 continue
@@ -200,6 +205,8 @@ def has_exact_code(program: Program) -> bool:
 
 def _is_exact_in_c(func: LoweredFunc) -> bool:
     combined, formula = combined_of(func), formula_of(func)
+    if c_function_of(func) is not None:
+        return True
     is_variance = combined is not None and combined.centred  # of all reductions, those may gain by themselves
     return (is_variance and _keeps_bits(func)) or (formula is not None and is_exact(formula))
 

@@ -58,9 +58,13 @@ class Operations:
 
 
 def operations_of(operation: Operation) -> Operations:
-    """What the code of an operation tells. Of what is not written in Python it is one."""
+    """What the code of an operation tells. Of what is not written in Python it is one, unless the callback has an
+    attribute `operations` that says how many."""
     match operation:
         case Callback():
+            said = getattr(operation.function, "operations", None)
+            if type(said) is int:
+                return Operations(said)
             known = _KNOWN.get(operation.function) if isinstance(operation.function, FunctionType) else None
             return known or _of(operation.function, ())
         case Copy():

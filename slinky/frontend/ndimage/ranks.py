@@ -19,6 +19,7 @@ from slinky.frontend.ndimage.steps import (
     Array,
     NotByPiecesError,
     Output,
+    Step,
     all_axes,
     applied,
     axis_name,
@@ -173,6 +174,33 @@ def maximum_filter(
     return _extreme(input, size, footprint, None, output, mode, cval, origin, "maximum", axes)
 
 
+@attrs.frozen
+class _Extreme(Understood):
+    """The extremum over a footprint, by SciPy."""
+
+    by_scipy: Step
+    footprint: Fixed
+    is_least: bool
+
+    def __call__(self, piece: Array) -> Any:
+        return self.by_scipy(piece)
+
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long it computes each element of a piece."""
+        return self.by_scipy.effort_of_each
+
+    def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
+        """The same as arithmetic, in SciPy's order: the first of those that nothing is beyond, whatever NaNs there are.
+        None where float64, in which SciPy compares, does not hold the elements, and of large footprints."""
+        places = [tuple(map(int, place)) for place in np.argwhere(self.footprint.array)]
+        is_held = dtype in (np.float32, np.float64) or (dtype.kind in "iu" and dtype.itemsize <= 4)
+        if dtype != self.by_scipy.dtype or not is_held or not 0 < len(places) <= MOST_TERMS:
+            return None
+        is_beyond = np.less if self.is_least else np.greater
+        return functools.reduce(lambda best, each: np.where(is_beyond(each, best), each, best), map(at, places))
+
+
 def _extreme(
     image: Any,
     size: Any,
@@ -205,8 +233,10 @@ def _extreme(
     footprint = in_rank(footprint, chosen, rank)
     heights = None if structure is None else in_rank(np.array(structure, np.float64), chosen, rank)
     origins = origins_in_rank(origin, chosen, rank)
+    function: Any
     if heights is None:
-        function = step(f"{name}_filter", output, footprint=fixed(footprint), origin=tuple(origins))
+        by_scipy = step(f"{name}_filter", output, footprint=fixed(footprint), origin=tuple(origins))
+        function = _Extreme(by_scipy, fixed(footprint), name == "minimum")
     elif name == "minimum":
         own = fixed(heights)
         function = step("grey_erosion", output, footprint=fixed(footprint), structure=own, origin=tuple(origins))
@@ -236,6 +266,48 @@ def _turned(array: Array) -> Array:
 
 
 @attrs.frozen
+class _Ranked(Understood):
+    """The element of a rank in a window, by SciPy, or by a network in C that gives the same one."""
+
+    rank: int
+    footprint: Fixed
+    dtype: np.dtype[Any]
+    by_scipy: Callable[[Array], Any]
+
+    def __call__(self, piece: Array) -> Any:
+        return self.by_scipy(piece)
+
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long it computes each element of a piece."""
+        return effort_of_each("rank_filter", int(np.count_nonzero(self.footprint.array)))
+
+    def in_c(self, dtype: np.dtype[Any]) -> Any:
+        """The function in C; None for dtypes and windows that it is not made for."""
+        from slinky.native.selecting import has_function, rank_function  # when there is C at all
+
+        inside = self.footprint.array
+        if dtype != self.dtype or not has_function(dtype, int(np.count_nonzero(inside))):
+            return None
+        if dtype.kind == "f" and not _selects_the_same():
+            return None
+        return rank_function(dtype, (inside.shape, inside.tobytes()), self.rank)
+
+
+@functools.cache
+def _selects_the_same() -> bool:
+    """Whether SciPy finds the elements of a rank as C does, where there are NaNs, and zeros of both signs."""
+    from slinky.native.selecting import selected
+
+    values = np.random.default_rng(0).choice([0.0, -0.0, np.nan, -1.0, 1.0, np.inf], (40, 9))
+    for rank in (1, 4, 7):
+        found = scipy_ndimage().rank_filter(values, rank, footprint=np.ones((1, 9), bool))[:, 4]
+        if found.tobytes() != np.array([selected(window, rank) for window in values.tolist()]).tobytes():
+            return False
+    return True
+
+
+@attrs.frozen
 class _RankAlongLine:
     """A rank along single lines. SciPy's function for these gives zeros of either sign, and what it makes of NaNs,
     according to what came before, and writes beyond outputs of another dtype than the array; that for arrays of more
@@ -258,11 +330,6 @@ class _RankAlongLine:
             origin=(0, self.origin),
         )
         return found[0].astype(self.dtype, copy=False)
-
-    @property
-    def effort_of_each(self) -> float | None:
-        """How long it computes each element of a piece."""
-        return effort_of_each("rank_filter", int(np.count_nonzero(self.footprint.array)))
 
 
 @local_filter
@@ -351,7 +418,7 @@ def _ranked(
         function = _RankAlongLine(of, fixed(own), origins[0], output.dtype)
     return applied(
         image,
-        function,
+        _Ranked(of, fixed(own), output.dtype, function),
         name,
         output,
         halo=tuple(map(window, own.shape, origins)),
