@@ -120,6 +120,16 @@ def test_what_is_clear_takes_fewer_calls() -> None:
         assert contest.is_lost == (plain < pieces)
 
 
+def test_what_takes_ten_times_as_long_is_run_once() -> None:
+    contest = Contest(SHAPES, True)
+    assert run(contest, 1.0, 0.09, 5) == [True, False, False, False, False]
+    assert contest.is_over
+    assert not contest.is_lost
+    assert contest.best() == (1.0, 0.09)
+    nearer = Contest(SHAPES, True)
+    assert run(nearer, 1.0, 0.11, 5) == [True, False, True, False, True]
+
+
 def test_the_first_call_of_each_does_not_count() -> None:
     """Plans are made in it."""
     contest = Contest(SHAPES, True)

@@ -35,6 +35,10 @@ _CLEAR_AT_FIRST, _LATER = 4.0, 5
 """The function as it is must be so many times faster before so many rounds: the results of the first calls by pieces
 may lie in memory that the system clears for them."""
 
+_AT_ONCE = 10.0
+"""So many times as long as pieces the function as it is need take once: no first call is slower than later ones by
+that. Medians take a hundred times as long."""
+
 _AS_FAST = 1.03
 """Pieces may take so many times what the function takes as it is, for they take less memory."""
 
@@ -72,6 +76,8 @@ class Contest:
             return
         (self.plain if plainly else self.pieces).append(seconds)
         counted = min(len(self.plain), len(self.pieces)) - 1
+        if not counted and min(self.plain) > _AT_ONCE * max(self.pieces):
+            self.is_over = True
         if counted >= _CLEAR_ROUNDS:
             plain, pieces = self.best()
             is_lost = pieces > (_CLEAR if counted >= _LATER else _CLEAR_AT_FIRST) * plain
@@ -80,7 +86,9 @@ class Contest:
 
     def best(self) -> tuple[float, float]:
         """The shortest times in seconds, as it is and by pieces."""
-        return min(self.plain[1:], default=math.inf), min(self.pieces[1:], default=math.inf)
+        counted = (each[1:] or each for each in (self.plain, self.pieces))
+        plain, pieces = (min(each, default=math.inf) for each in counted)
+        return plain, pieces
 
 
 @attrs.frozen(eq=False)
