@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import slinky as sl
+from benchmarks.first import filters
 from slinky.frontend.ndimage.efforts import EFFORTS, effort_of_each
 from slinky.ir.statements import Call, For, walk
 from slinky.pipeline import Pipeline
@@ -91,3 +92,15 @@ def test_strips_of_a_filter_are_higher_the_more_its_halo_takes() -> None:
     cheap = found(lambda a: (a - sl.ndimage.gaussian_filter1d(a, 2, 0)) * 2 + 1)
     dear = found(lambda a: (a - sl.ndimage.median_filter(a, 17)) * 2 + 1)
     assert cheap < dear
+
+
+def test_tasks_of_many_windows_have_strips_that_are_shown_to_slide() -> None:
+    """Where windows span more rows than strips of tasks have, they would be computed again in each strip."""
+    image = np.zeros((2048, 2048))
+    p = sl.jit(native=False)(filters).pipeline(image)
+    machine = Machine(cores=2)
+    scheduled = sl.auto_schedule(p, image, machine=machine, workers=2)
+    explained = str(sl.explain(scheduled))
+    assert "in 4 tasks" in explained
+    assert "computed again" not in explained
+    assert height(scheduled) >= 22

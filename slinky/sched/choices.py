@@ -21,7 +21,7 @@ from slinky.sched.costs import Costs, flow_of
 from slinky.sched.machines import Machine
 from slinky.sched.nests import Nest, nests_of
 from slinky.sched.relations import Related
-from slinky.sched.tracks import Track, Work, heights_of, heights_within, steps_of, work_of
+from slinky.sched.tracks import Track, Work, height_of_tasks, heights_of, heights_within, steps_of, work_of
 
 ABOUT_AS_GOOD = 1.02
 """Of heights that are about as good, the one that holds least is taken."""
@@ -175,7 +175,11 @@ class Choices:
             return []
         flow, found = None, list[Choice]()
         steps, loops, fixed_in_all = track.steps, track.loops, fixed
-        for height in reversed(heights_of(track, min(self.costs.most_live(track), self.aims.most_live))):
+        heights = heights_of(track, min(self.costs.most_live(track), self.aims.most_live))
+        of_tasks = height_of_tasks(track) if workers > 1 else 1
+        if heights and heights[-1] < of_tasks <= extent // workers and track.live(of_tasks) <= self.aims.most_live:
+            heights = (*heights, of_tasks)
+        for height in reversed(heights):
             calls = self.costs.calls(-(-extent // height), steps, loops)
             lines = self.costs.lines(track.lines(height), steps)
             most = _SURELY * ABOUT_AS_GOOD * workers * least
@@ -193,7 +197,7 @@ class Choices:
             own = [self._choice(track, height, 1, seconds, live, 0)] if track.members else []
             if workers > 1:
                 handed = self.costs.handed_over(-(-extent // height), steps * track.handovers, loops)
-                own += self._parallel(track, height, seconds, live, handed)
+                own += self._parallel(track, height, seconds, live, handed, of_tasks)
             if own:
                 least = min(least, self._least(own))
                 found += reversed(own)
@@ -225,9 +229,11 @@ class Choices:
                 found += own
         return found
 
-    def _parallel(self, track: Track, height: int, seconds: float, live: float, handed: float) -> list[Choice]:
+    def _parallel(
+        self, track: Track, height: int, seconds: float, live: float, handed: float, least: int = 1
+    ) -> list[Choice]:
         """The same by several workers, where there is enough to do for each, and little is done twice: one, or none.
-        Then it takes as long as one waits for the others, besides."""
+        Then it takes as long as one waits for the others, besides. Of several strips, each is at `least` so high."""
         workers, extent = self.aims.workers, track.strips.extent
         if workers < 2 or track.strips.is_reduced:
             return []
@@ -239,6 +245,8 @@ class Choices:
             if tasks >= workers and seconds / tasks >= LEAST_TASK_SECONDS:
                 break
         else:
+            return []
+        if height < least and height < rows:
             return []
         repeated = track.repeated_share(rows)
         if repeated > MOST_REPEATED:

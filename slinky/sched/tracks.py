@@ -296,6 +296,12 @@ class Track:
         """How far the producer that goes slowest goes ahead with one coordinate of the last calls."""
         return self._totals.slowest
 
+    def reach(self) -> float:
+        """How many coordinates the windows of producers span in all, where many are kept."""
+        if sum([member.keeps for member in self.members]) < _MANY_WINDOWS:
+            return 0.0
+        return max([member.halo for member in self.members])
+
     def repeated_share(self, rows: int) -> float:
         """Which share of the work is done twice if tasks of so many rows share nothing."""
         totals = self._totals
@@ -325,6 +331,14 @@ def track_of(lasts: tuple[Last, ...]) -> Track:
     return Track(lasts, (), needs, totals)
 
 
+def height_of_tasks(track: Track) -> int:
+    """How high strips are at least of which tasks have several: where many windows are kept, as high as these span, for
+    it takes long to show that lower ones slide there, if it is shown at all; else 1."""
+    reach = track.reach()
+    unit = _unit(track)
+    return unit << max(math.ceil(math.log2(reach / unit)), 0) if reach else 1
+
+
 def heights_of(track: Track, most_live: float) -> tuple[int, ...]:
     """The heights of strips worth looking at: the largest that holds at most so many bytes, half of it, and so on. They
     are whole multiples where the last calls compute no others, and such that doubled rows come in pairs.
@@ -336,9 +350,7 @@ def heights_of(track: Track, most_live: float) -> tuple[int, ...]:
 
 def heights_within(track: Track, most_live: float, live: Callable[[int], float]) -> tuple[int, ...]:
     """The same where strips hold as much as is said, which is linear in their height."""
-    slowest = track.slowest
-    unit = 1 if slowest >= 1 else 1 << max(math.ceil(-math.log2(slowest)), 0)
-    unit = math.lcm(*[last.strips.multiple for last in track.lasts], unit)
+    unit = _unit(track)
     constant = live(0)
     each = live(1) - constant
     fitting = max(most_live - constant, 0.0) / each if each else math.inf
@@ -348,6 +360,13 @@ def heights_within(track: Track, most_live: float, live: Callable[[int], float])
     largest = most.bit_length() - 1
     is_coarse = unit > 1 and any(member.keeps and member.slope * unit <= 1 for member in track.members)
     return tuple(unit << k for k in range(max(largest - HEIGHTS + 1, min(is_coarse, largest)), largest + 1))
+
+
+def _unit(track: Track) -> int:
+    """What the height of strips is a multiple of."""
+    slowest = track.slowest
+    doubled = 1 if slowest >= 1 else 1 << max(math.ceil(-math.log2(slowest)), 0)
+    return math.lcm(*[last.strips.multiple for last in track.lasts], doubled)
 
 
 def _member(call: Related, i: int, needs: _Needs) -> Member | None:
@@ -453,6 +472,9 @@ PACKED = 3
 
 _STATES = 2
 """How many states a reduction holds: the one before, and the one after a strip."""
+
+_MANY_WINDOWS = 6
+"""So many windows that a group keeps are many."""
 
 _OVERLAP = 0.25
 """Of how many coordinates neighbouring strips must both have need, so that a window is kept: less is rounding."""
