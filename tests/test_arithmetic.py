@@ -98,6 +98,43 @@ def test_coordinates(origin: tuple[int, int], most: int, monkeypatch: pytest.Mon
         same_bits(found.array, values.array + rows * 0.5 - columns)
 
 
+def test_ufuncs_take_elements_beside_expressions() -> None:
+    given, out, n = plane("a", np.int64), plane("out", np.float64), sl.scalar("n")
+    values = np.arange(-3, 9).reshape(3, 4)
+    term = np.maximum(n, given[y, x]) + np.less(x, given[y, x]) + x / (given[y, x] + 0.5) + np.add(given[y, x], y)
+    sl.arithmetic(term, out[y, x])
+    rows, columns = np.arange(3)[:, None], np.arange(4)
+    expected = np.maximum(2, values) + (columns < values) + columns / (values + 0.5) + values + rows
+    np.testing.assert_array_equal(sl.build_pipeline([given], [out])(values, n=2), expected)
+
+
+def test_numbers_of_numpy_beside_expressions_are_integers() -> None:
+    n, three = sl.scalar("n"), np.int64(3)
+    pairs = [
+        (three + n, n + 3),
+        (three - n, 3 - n),
+        (three * n, 3 * n),
+        (np.array(7) // n, 7 // n),
+        (three % n, 3 % n),
+        (np.add(n, 1), n + 1),
+        (three <= n, n >= 3),
+        (three > n, n < 3),
+    ]
+    assert all(found is expected for found, expected in pairs)
+    assert three != n
+    assert (np.equal(three, n), np.not_equal(n, 1), np.equal(n, n)) == (False, True, True)
+    for attempt in (
+        lambda: three / n,
+        lambda: np.float64(0.5) * n,
+        lambda: np.ones(2) + n,
+        lambda: n + np.ones(2),
+        lambda: np.maximum(n, 3),
+        lambda: np.negative(n),
+    ):
+        with pytest.raises(TypeError):
+            attempt()
+
+
 def test_numbers_of_the_run() -> None:
     """A float or an integer of the pipeline has no dtype of its own, as Python's numbers have none."""
     amount, shift = sl.scalar("amount", float), sl.scalar("shift")

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, NoReturn, Self, SupportsIndex, TypeAlias, TypeVar, cast
 from weakref import ref
 
 import attrs
@@ -131,7 +131,17 @@ class Expr(Node):
     expression. Use `equal(a, b)` for the condition.
     """
 
-    __array_ufunc__: ClassVar[None] = None  # a NumPy integer on the left leaves the operation to us
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        """What a NumPy integer on the left leaves to us; what stands for elements has ufuncs of its own."""
+        names = _REFLECTED.get(ufunc.__name__)
+        if method != "__call__" or options or names is None or len(operands) != 2:
+            return NotImplemented
+        left, right = operands
+        other, name = (right, names[0]) if isinstance(left, Expr) else (left, names[1])
+        found = getattr(self, name)(other)
+        if found is NotImplemented and name in _BY_IDENTITY and not _has_elements(other):
+            return (left is right) == (name == "__eq__")
+        return found
 
     def __add__(self, other: ExprLike) -> Expr:
         if type(other) is int and -BEYOND < other < BEYOND:
@@ -183,11 +193,11 @@ class Expr(Node):
         b = operand(other, "{} % ({})", other, self)
         return NotImplemented if b is None else modulo(b, self)
 
-    def __truediv__(self, other: object) -> NoReturn:
-        raise TypeError(f"expressions are integers: use // (floor division) instead of / in ({self}) / ({other})")
+    def __truediv__(self, other: object) -> Any:
+        return NotImplemented if _has_elements(other) else _no_quotient(self, other)
 
-    def __rtruediv__(self, other: object) -> NoReturn:
-        raise TypeError(f"expressions are integers: use // (floor division) instead of / in ({other}) / ({self})")
+    def __rtruediv__(self, other: object) -> Any:
+        return NotImplemented if _has_elements(other) else _no_quotient(other, self)
 
     def __le__(self, other: ExprLike) -> Condition:
         b = other if isinstance(other, Expr) else operand(other, "{} <= {}", self, other)
@@ -452,6 +462,35 @@ def operand(value: object, formula: str, *parts: object) -> Expr | None:
         if value is None or isinstance(value, (numbers.Number, str, bytes)):
             raise _no_integer(value, formula.format(*parts)) from None
         return None
+
+
+def _has_elements(other: object) -> bool:
+    """Whether something stands for elements, and says itself what ufuncs make of it. Arrays of NumPy are those of
+    numbers here, as what they can be is an index."""
+    return callable(getattr(other, "__array_ufunc__", None)) and not isinstance(other, (Expr, SupportsIndex))
+
+
+def _no_quotient(left: object, right: object) -> NoReturn:
+    raise TypeError(f"expressions are integers: use // (floor division) instead of / in ({left}) / ({right})")
+
+
+_REFLECTED = {
+    "add": ("__add__", "__radd__"),
+    "subtract": ("__sub__", "__rsub__"),
+    "multiply": ("__mul__", "__rmul__"),
+    "floor_divide": ("__floordiv__", "__rfloordiv__"),
+    "remainder": ("__mod__", "__rmod__"),
+    "divide": ("__truediv__", "__rtruediv__"),
+    "less": ("__lt__", "__gt__"),
+    "less_equal": ("__le__", "__ge__"),
+    "greater": ("__gt__", "__lt__"),
+    "greater_equal": ("__ge__", "__le__"),
+    "equal": ("__eq__", "__eq__"),
+    "not_equal": ("__ne__", "__ne__"),
+}
+"""By the names of ufuncs: the methods of an expression on the left, and of one on the right."""
+
+_BY_IDENTITY = ("__eq__", "__ne__")
 
 
 MOST_BITS = 1 << 12
