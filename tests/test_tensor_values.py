@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -135,6 +137,50 @@ def test_choices_limits_conversions_and_results_by_parts() -> None:
     ]
     for result, expected in pairs:
         np.testing.assert_array_equal(result.numpy(), expected, strict=True)
+
+
+def test_a_dimension_is_the_coordinate_along_it_wherever_it_is_read() -> None:
+    a = ramp(3, 4)
+    t = tensor(a, s.y, s.x) * s.x
+    x = np.arange(4)
+    views: list[tuple[sl.Tensor, Array]] = [
+        (t, a * x),
+        (s.x - t, x - a * x),
+        (np.hypot(s.x, t), np.hypot(x, a * x)),
+        (s.y / (abs(t) + 1), np.arange(3)[:, None] / (abs(a * x) + 1)),
+        (t + sl.coordinate(s.x), a * x + x),
+        (t.to(s.x, s.y), a * x),
+        (t[s.y, s.x + 1], (a * x)[:, 1:]),
+        (t.to(s.y, s.z), a * x),
+        (t[s.y, 2], (a * x)[:, 2]),
+        (t.to(s.y, s.z, constraints=[(s.x, sl.size(s.x) - 1 - s.z)]).to(s.y, s.x), (a * x)[:, ::-1]),
+        (np.where(t > 0, s.x, t), np.where(a * x > 0, x, a * x)),
+        (np.clip(t, -3, s.x), np.clip(a * x, -3, x)),
+    ]
+    for view, expected in views:
+        np.testing.assert_array_equal(view.numpy(), expected, strict=True)
+        np.testing.assert_array_equal((view + 1).numpy(), expected + 1, strict=True)
+    np.testing.assert_array_equal((abs(t) + 1)[s.y, s.z + 1].sum(s.z).numpy(), (abs(a * x) + 1)[:, 1:].sum(1))
+
+
+def test_a_coordinate_is_along_a_dimension_of_the_tensors_beside_it() -> None:
+    t, b = tensor(ramp(3), s.y), sl.BufferExpr("b", np.float64, 1)
+    refused: list[tuple[Callable[[], Any], str]] = [
+        (lambda: t + s.x, "add: the coordinate x is along no dimension of the tensors beside it, [y]"),
+        (lambda: (t + s.x) * tensor(ramp(3, 2), s.y, s.x), "the coordinate x is along no dimension"),
+        (lambda: sl.Tensor(ramp(3)) * s.y, "the coordinate y is along no dimension of the tensors beside it, [?]"),
+        (lambda: t * (s.y + 1), "got y + 1: write it as arithmetic of tensors, with y alone beside one of them"),
+        (lambda: t / sl.size(s.y), "size(y) is a number in constraints of views alone"),
+        (lambda: t + b[s.y], "which is of a graph of buffers"),
+    ]
+    for attempt, message in refused:
+        with pytest.raises(sl.TensorError, match=re.escape(message)):
+            attempt()
+
+
+def test_numbers_of_the_run_take_part_in_ufuncs() -> None:
+    t = np.maximum(sl.scalar("least"), tensor(ramp(3), s.y))
+    np.testing.assert_array_equal(t.pipeline(ramp(3), least=2), np.maximum(ramp(3), 2))
 
 
 def test_what_tensors_cannot_do_is_refused() -> None:

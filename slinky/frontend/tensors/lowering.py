@@ -306,6 +306,7 @@ def is_plain(node: Node) -> bool:
 def _buffered(nodes: Sequence[Node], root: Node) -> set[Node]:
     """The nodes that get buffers: the others are parts of terms."""
     found = {root, *(node for node in nodes if not isinstance(node, Elementwise) and not is_plain(node))}
+    found.update(_read_elsewhere(nodes))
 
     def bottom(node: Node) -> Node:
         while node not in found and isinstance(node, Viewed):
@@ -337,6 +338,15 @@ def _buffered(nodes: Sequence[Node], root: Node) -> set[Node]:
             if steps[node] >= LONGEST:
                 found.add(node)
     return found
+
+
+def _read_elsewhere(nodes: Sequence[Node]) -> set[Node]:
+    """Nodes with coordinates that are read through views: these say of terms where they are, not of coordinates."""
+    below: set[Node] = set()
+    for node in reversed(nodes):
+        if isinstance(node, Viewed) or (isinstance(node, Elementwise) and node in below and not node.coordinates):
+            below.update(node.operands)
+    return {node for node in below if isinstance(node, Elementwise) and node.coordinates}
 
 
 class _Names:

@@ -83,12 +83,17 @@ class Stand(Arithmetic):
 
 class Elementwise(Node):
     """A function of elements at the same place: `function` makes a term of one term for each operand, or a tuple of
-    terms of which it is the `output`-th."""
+    terms of which it is the `output`-th. It takes the `coordinates` of the element along some of its dimensions."""
 
     def __init__(
-        self, operation: str, function: Callable[..., Any], operands: Sequence[Node], output: int | None = None
+        self,
+        operation: str,
+        function: Callable[..., Any],
+        operands: Sequence[Node],
+        output: int | None = None,
+        coordinates: tuple[Variable, ...] = (),
     ) -> None:
-        self.function, self.output = function, output
+        self.function, self.output, self.coordinates = function, output, coordinates
         try:
             term = self.term_of([Stand(operand.dtype) for operand in operands])
         except GraphError as error:

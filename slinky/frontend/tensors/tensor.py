@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NoReturn, cast
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -25,7 +24,8 @@ from slinky.frontend.tensors.drawing import TensorGraph, drawn
 from slinky.frontend.tensors.equations import Sizes
 from slinky.frontend.tensors.flat import FlatGraph, flattened, made_again
 from slinky.frontend.tensors.lowering import LoweredTensor, lowered, read_beyond
-from slinky.frontend.tensors.nodes import Array, Elementwise, Input, Node, in_order
+from slinky.frontend.tensors.nodes import Array, Input, Node, in_order
+from slinky.frontend.tensors.operands import ByNames, elementwise
 from slinky.frontend.tensors.reducing import averaged, combined, converted, placed
 from slinky.frontend.tensors.views import constrained, indexed, renamed, transposed
 from slinky.frontend.tracing import scheduled_for
@@ -270,7 +270,7 @@ class Tensor:
 
     def __array_function__(self, function: Callable[..., Any], _: object, given: Any, options: Any) -> Any:
         if function in (np.where, np.clip):
-            known = _ByNames(terms.where if function is np.where else terms.clip, tuple(options))
+            known = ByNames(terms.where if function is np.where else terms.clip, tuple(options))
             return _elementwise(function.__name__, known, (*given, *options.values()))
         name = _REDUCTIONS.get(function)
         if name is None or not given or not isinstance(given[0], Tensor) or set(options) - {"axis"} or len(given) > 2:
@@ -561,45 +561,9 @@ def _renamed_node(node: Node, name: str) -> Node:
 def _elementwise(
     name: str, function: Callable[..., Any], operands: Sequence[object], output: int | None = None
 ) -> Tensor:
-    """The tensor of a function of elements; numbers take part as they are."""
-    for operand in operands:
-        is_number = isinstance(operand, (bool, int, float, complex, np.generic)) or operand is None
-        if not isinstance(operand, Tensor) and not is_number and _has_elements(operand):
-            raise TensorError(
-                f"{name} takes tensors and numbers: make the {type(operand).__name__} a tensor and name its "
-                "dimensions, sl.Tensor(array).to(s.m, s.n)"
-            )
-    of = _WithNumbers(function, tuple(None if isinstance(operand, Tensor) else (operand,) for operand in operands))
-    return _of(Elementwise(name, of, [each._node for each in operands if isinstance(each, Tensor)], output))
-
-
-@attrs.frozen(eq=False)
-class _WithNumbers:
-    """A function, some of whose operands are `numbers`, each in a tuple of its own; the others are given."""
-
-    function: Callable[..., Any]
-    numbers: tuple[tuple[Any] | None, ...]
-
-    def __call__(self, *given: Any) -> Any:
-        left = iter(given)
-        return self.function(*(next(left) if number is None else number[0] for number in self.numbers))
-
-
-@attrs.frozen(eq=False)
-class _ByNames:
-    """A function whose last operands have these names."""
-
-    function: Callable[..., Any]
-    names: tuple[str, ...]
-
-    def __call__(self, *given: Any) -> Any:
-        count = len(given) - len(self.names)
-        return self.function(*given[:count], **dict(zip(self.names, given[count:], strict=True)))
-
-
-def _has_elements(operand: object) -> bool:
-    """Whether NumPy makes an array of axes of an operand, or would if rows were of one length."""
-    return isinstance(operand, (list, tuple)) or np.ndim(cast(Any, operand)) != 0
+    """The tensor of a function of elements."""
+    given = [operand._node if isinstance(operand, Tensor) else operand for operand in operands]
+    return _of(elementwise(name, function, given, output))
 
 
 def _give(node: Node, sizes: Sequence[int], given: str) -> None:
