@@ -25,6 +25,8 @@ def as_path(given: object) -> Path:
 
     Raises `TypeError` for what is no name, and for a text that no file can have as its name.
     """
+    if isinstance(given, (str, bytes)) and not given:
+        raise TypeError("an empty name")
     try:
         path = Path(os.path.expanduser(Path(cast("str | os.PathLike[str]", given))))
         if b"\0" not in os.fsencode(path):

@@ -191,6 +191,7 @@ CHANGES: dict[str, tuple[Any, str]] = {
     "an entry of nothing": (lambda f: change(page(f), entries=[3]), "names a schedule that is not there"),
     "no compiler's words": (lambda f: change(page(f), compiler={}), "command is None"),
     "open to others": (lambda f: f.chmod(0o777), "others than you can write to it"),
+    "contents open to others": (lambda f: page(f).chmod(0o666), r"contents\.json is not loaded: others than you can"),
     "a library open to others": (lambda f: next(f.glob("*.so")).chmod(0o666), "others than you can write to it"),
 }
 
@@ -276,6 +277,8 @@ def test_what_cannot_be_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "open").chmod(0o777)
     with pytest.raises(sl.ExportError, match="others could put code there"):
         function.export(tmp_path / "open")
+    with pytest.raises(sl.ExportError, match="an export has the name of a folder, got '': an empty name"):
+        function.export("")
     (tmp_path / "file").touch()
     with pytest.raises(sl.ExportError, match="is no folder of yours alone: it is a file"):
         function.export(tmp_path / "file")

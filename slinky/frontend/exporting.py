@@ -301,8 +301,9 @@ class Loaded:
         if not os.path.exists(self._page):
             raise ExportError(f"{self._folder} has no export of {self._settings.name}")
         _require_ours(self._folder)
+        data = _bytes(self._page)
         try:
-            contents = json.loads(_bytes(self._page))
+            contents = json.loads(data)
         except (ValueError, RecursionError):
             raise ExportError(f"{self._page} is damaged: it is no JSON") from None
         if not isinstance(contents, dict) or contents.get("format") != FORMAT or contents.get("version") != VERSION:
