@@ -355,6 +355,7 @@ A, ROW = plane("a", np.float32), plane("row", np.uint8, 1)
         (lambda: A[y, x].astype(object), r"a term needs a dtype of one number"),
         (lambda: A[y, x].astype("what"), r"a term needs a dtype of NumPy, got 'what'"),
         (lambda: sl.coordinate(sl.scalar("r")), r"coordinate\(\) takes a variable"),
+        (lambda: pow(A[y, x], 2, 3), r"pow\(\) of terms takes no modulus"),
         (lambda: write(3), r"arithmetic\(\) takes a term, such as a\[y, x\] \* 2, got 3"),
         (lambda: sl.arithmetic(A[y, x] * 2, A), r"arithmetic\(\) writes an access"),
         (lambda: write(A[y, x] * np.float64(2), np.int32), r"its value is float64, and 'out' is int32: convert it"),

@@ -74,8 +74,10 @@ class Arithmetic:
     __hash__ = object.__hash__
     __neg__, __pos__, __abs__, __invert__ = map(_unary, (np.negative, np.positive, np.absolute, np.invert))
 
-    def __pow__(self, exponent: object) -> Any:
+    def __pow__(self, exponent: object, modulus: object = None) -> Any:
         """As arrays have it: for some exponents a ufunc of their own."""
+        if modulus is not None:
+            raise GraphError("pow() of terms takes no modulus: write a ** b % c")
         own = own_power(_kind(self).kind, exponent)
         return applied(np.power, (self, exponent)) if own is None else applied(own, (self,))
 
