@@ -214,6 +214,11 @@ def test_what_tensors_cannot_do_is_refused() -> None:
         lambda: sl.Tensor(s.x).numpy(),
         lambda: sl.size(3),  # type: ignore[arg-type]
         lambda: t.named("a b"),
+        lambda: pow(t, 2, 3),
+        lambda: t.sum(s.x, reassociate="x"),  # type: ignore[arg-type]
+        lambda: t.mean(reassociate=1),  # type: ignore[arg-type]
+        lambda: t.to(s.y, constraints=[(s.x, s.y), (sl.size(s.y), 5)], outside="x"),
+        lambda: t.astype("i1").to(s.y, constraints=[(s.x, s.y - 1), (sl.size(s.y), 5)], outside=300),
     ]
     for attempt in refused:
         with pytest.raises(sl.TensorError):
@@ -358,6 +363,18 @@ def test_sizes_of_none_and_one(k: int) -> None:
     if not k:
         with pytest.raises(ValueError, match="no identity"):
             product.max(s.k).numpy()
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_extrema_of_no_elements_are_none(name: str) -> None:
+    t = tensor(ramp(3, 0), s.m, s.k)
+    for said in (t, t * 2, t[s.m, s.k].to(s.m, s.n, constraints=[(s.k, s.n), (sl.size(s.n), 0)])):
+        (_, dim) = said.symbolic_shape
+        with pytest.raises(sl.TensorSizeError, match=rf"is along {dim}, where .* has no elements .{dim} of .* == 0\)"):
+            getattr(said, name)(dim).numpy()
+    with pytest.raises(sl.TensorSizeError):
+        (getattr(t, name)(s.k) + 1).numpy()
+    assert getattr(t, name)(s.m).numpy().shape == (0,)
 
 
 def test_a_sum_of_nothing_reduced_is_converted() -> None:

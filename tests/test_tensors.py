@@ -339,6 +339,25 @@ def test_a_tensor_that_comes_again_has_sizes_of_its_own(again: Any) -> None:
     np.testing.assert_array_equal(other.numpy(), ramp(1, 1) + 1)
 
 
+@pytest.mark.parametrize("again", [copy.deepcopy, pickled], ids=["deepcopy", "pickle"])
+def test_tensors_that_come_again_together_share_what_they_shared(again: Any) -> None:
+    values = ramp(2, 3)
+    a, b = sl.Tensor(s.m, s.k, name="a").set(values), sl.Tensor(s.k, s.n, name="b")
+    double = (a * 2).named("double")
+    made = again([(double * b).sum(s.k), {"a": a, "more": double + 1, "double": double, "other": b}])
+    product, found = made
+    assert found["other"].set_size(3, 4) is found["other"]
+    assert (product.shape, found["more"].shape) == ((2, 4), (2, 3))
+    found["a"].set(values + 1)
+    found["other"].set(ramp(3, 4))
+    np.testing.assert_array_equal(product.numpy(), (values + 1) * 2 @ ramp(3, 4))
+    np.testing.assert_array_equal(found["more"].numpy(), (values + 1) * 2 + 1)
+    assert [each.name for each in product.inputs] == ["a", "b"]
+    assert len((product + found["a"] + found["double"]).inputs) == 2
+    np.testing.assert_array_equal(a.numpy(), values)
+    assert found["double"].name == "double"
+
+
 def test_long_chains_come_again() -> None:
     t = tensor(ramp(3), s.x)
     for _ in range(2000):

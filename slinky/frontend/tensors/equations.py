@@ -23,6 +23,7 @@ from weakref import WeakSet
 import attrs
 
 from slinky.errors import ExpressionError, TensorSizeError
+from slinky.frontend.tensors.identities import Identity
 from slinky.runtime import forks
 from slinky.symbolic.expressions import (
     FALSE,
@@ -47,13 +48,14 @@ AGE = operator.attrgetter("age")
 class Unknown:
     """The size of a dimension `of` a tensor; `value` where it was given, and `given` says by what."""
 
-    __slots__ = ("__weakref__", "_equations", "given", "of", "symbol", "value")
+    __slots__ = ("__weakref__", "_equations", "given", "identity", "of", "symbol", "value")
 
     def __init__(self, of: str) -> None:
         self.symbol = variable(f"size {next(_serial)}")
         self.of = of
         self.value: int | None = None
         self.given = ""
+        self.identity = Identity()
         self._equations: WeakSet[Equation] = WeakSet()
 
     def give(self, value: int | None, given: str) -> None:

@@ -3,8 +3,9 @@
 Idea. The nodes of a graph stand one after the other, operands first, and name each other and their sizes by numbers. In
 their expressions the number of a size stands for its symbol, for a symbol means something in its process only.
 
-Invariant: what is made again has unknowns of its own, and so has to do with no other tensor. What others said of its
-sizes is not there, but for the values that were given.
+Invariant: what is made again has unknowns of its own, and so has to do with no other tensor, but for those that come
+out of the same pickle, or copy, and had to do with it before. What others said of its sizes is not there, but for the
+values that were given.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ from typing import Any
 import attrs
 
 from slinky.frontend.tensors.equations import Equation, Unknown
+from slinky.frontend.tensors.identities import Identity
 from slinky.frontend.tensors.nodes import Node, in_order
 from slinky.symbolic.expressions import Expr, variable
 from slinky.symbolic.traversal import substitute
 
-_ELSEWHERE = ("operands", "sizes", "equations")
-"""The fields of nodes that name other nodes or unknowns."""
+_ELSEWHERE = ("operands", "sizes", "equations", "identity")
+"""The fields of nodes that name other nodes or unknowns, or itself."""
 
 
 @attrs.frozen(eq=False)
 class _Size:
     """What an unknown is."""
 
+    identity: Identity
     of: str
     value: int | None
     given: str
@@ -45,6 +48,7 @@ class _Said:
 class _FlatNode:
     """A node with the numbers of its operands and of its unknowns."""
 
+    identity: Identity
     kind: type[Node]
     operands: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -86,20 +90,22 @@ def flattened(root: Node) -> FlatGraph:
             _Said(type(e), tuple(places[u] for u in e.unknowns), _renamed_fields(e, names)) for e in node.equations
         )
         own = tuple(places[unknown] for unknown in node.sizes)
-        return _FlatNode(type(node), tuple(numbers[each] for each in node.operands), own, said, fields)
+        return _FlatNode(node.identity, type(node), tuple(numbers[each] for each in node.operands), own, said, fields)
 
-    return FlatGraph(tuple(_Size(u.of, u.value, u.given) for u in unknowns), tuple(map(flat, nodes)))
+    return FlatGraph(tuple(_Size(u.identity, u.of, u.value, u.given) for u in unknowns), tuple(map(flat, nodes)))
 
 
 def made_again(graph: FlatGraph) -> Node:
-    """The root of a graph like the one that was flattened."""
-    unknowns = [Unknown(size.of) for size in graph.sizes]
-    for unknown, size in zip(unknowns, graph.sizes, strict=True):
-        unknown.give(size.value, size.given)
+    """The root of a graph like the one that was flattened. What has come again already is taken as it is."""
+    unknowns = [_unknown(size) for size in graph.sizes]
     symbols: dict[Expr, Expr] = {_placeholder(k): unknown.symbol for k, unknown in enumerate(unknowns)}
     nodes: list[Node] = []
     for flat in graph.nodes:
-        node = flat.kind.__new__(flat.kind)
+        if flat.identity.made is not None:
+            nodes.append(flat.identity.made)
+            continue
+        node = flat.identity.made = flat.kind.__new__(flat.kind)
+        node.identity = Identity()
         node.operands = tuple(nodes[k] for k in flat.operands)
         node.sizes = tuple(unknowns[k] for k in flat.sizes)
         for name, value in flat.fields.items():
@@ -111,6 +117,14 @@ def made_again(graph: FlatGraph) -> Node:
         )
         nodes.append(node)
     return nodes[-1]
+
+
+def _unknown(size: _Size) -> Unknown:
+    if size.identity.made is None:
+        size.identity.made = Unknown(size.of)
+        size.identity.made.give(size.value, size.given)
+    found: Unknown = size.identity.made
+    return found
 
 
 def _unknowns(node: Node) -> list[Unknown]:

@@ -18,6 +18,7 @@ import numpy as np
 from slinky.errors import GraphError, TensorError
 from slinky.frontend.tensors.dimensions import called, is_unnamed, listed
 from slinky.frontend.tensors.equations import Equation, Sizes, Unknown
+from slinky.frontend.tensors.identities import Identity
 from slinky.graph.terms import Arithmetic
 from slinky.symbolic.expressions import Expr, Variable
 
@@ -46,6 +47,7 @@ class Node:
         self.title = f"{operation} {next(_serial)}" if name is None else name
         self.sizes: tuple[Unknown, ...] = ()
         self.equations: tuple[Equation, ...] = ()
+        self.identity = Identity()
 
     def size_of(self, dim: Variable) -> Unknown:
         """The unknown of a dimension that it has."""

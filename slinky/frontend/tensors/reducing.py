@@ -5,15 +5,16 @@ Invariant: what `slinky.reductions` would refuse is refused here, where it is wr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import methodcaller
 from typing import Any, Literal
 
 import numpy as np
 
 from slinky import reductions
-from slinky.errors import GraphError, TensorError, cited
+from slinky.errors import GraphError, TensorError, TensorSizeError, cited
 from slinky.frontend.tensors.dimensions import listed
+from slinky.frontend.tensors.equations import Sizes
 from slinky.frontend.tensors.nodes import Elementwise, Node, Reduced
 from slinky.graph.buffers import BufferExpr
 from slinky.symbolic.expressions import Variable
@@ -52,6 +53,7 @@ def combined(source: Node, ufunc: object, over: Sequence[object], what: str, *, 
 
     Raises `TensorError` for what is no associative ufunc, or does not take the elements.
     """
+    _require_flag(reassociate, what)
     if not isinstance(ufunc, np.ufunc):
         raise TensorError(f"reduce() takes a ufunc, such as np.maximum, got {cited(ufunc)}")
     dims = along(source, over, what)
@@ -71,6 +73,7 @@ def combined(source: Node, ufunc: object, over: Sequence[object], what: str, *, 
 
 def averaged(source: Node, over: Sequence[object], *, reassociate: bool) -> Node:
     """The mean of elements. Raises `TensorError` for those that are no real numbers."""
+    _require_flag(reassociate, "mean")
     dims = along(source, over, "mean")
     if source.dtype.kind not in "biuf":
         raise TensorError(f"mean() takes real numbers, and {source.title} is {source.dtype}")
@@ -81,6 +84,25 @@ def averaged(source: Node, over: Sequence[object], *, reassociate: bool) -> Node
         wide = converted(source, np.dtype(np.float32))
         return converted(Reduced("mean", wide, dims, wide.dtype, "mean", reassociate=reassociate), dtype)
     return Reduced("mean", source, dims, dtype, "mean", reassociate=reassociate)
+
+
+def require_elements(nodes: Iterable[Node], sizes: Sizes) -> None:
+    """Raises `TensorSizeError` where a node is the largest of no elements, say, of which there is none."""
+    for node in nodes:
+        if not isinstance(node, Reduced) or node.kind == "mean" or (node.ufunc and node.ufunc.identity is not None):
+            continue
+        (source,) = node.operands
+        empty = [u.of for u, n in zip(source.sizes, sizes.of(source.sizes), strict=True) if n == 0]
+        if empty and all(sizes.of(node.sizes)):
+            raise TensorSizeError(
+                f"{node.title} is along {listed(node.over)}, where {source.title} has no elements ({empty[0]} == 0), "
+                f"and {node.operation} of none has no identity"
+            )
+
+
+def _require_flag(reassociate: object, what: str) -> None:
+    if not isinstance(reassociate, (bool, np.bool_)):
+        raise TensorError(f"reassociate of {what}() must be True or False, got {cited(reassociate)}")
 
 
 def placed(kind: Literal["argmax", "argmin"], source: Node, over: object) -> Node:

@@ -23,10 +23,11 @@ from slinky.frontend.tensors.dimensions import is_dimension, listed, unnamed
 from slinky.frontend.tensors.drawing import TensorGraph, drawn
 from slinky.frontend.tensors.equations import Sizes
 from slinky.frontend.tensors.flat import FlatGraph, flattened, made_again
+from slinky.frontend.tensors.identities import Identity
 from slinky.frontend.tensors.lowering import LoweredTensor, lowered, read_beyond
 from slinky.frontend.tensors.nodes import Array, Input, Node, in_order
 from slinky.frontend.tensors.operands import ByNames, elementwise
-from slinky.frontend.tensors.reducing import averaged, combined, converted, placed
+from slinky.frontend.tensors.reducing import averaged, combined, converted, placed, require_elements
 from slinky.frontend.tensors.views import constrained, indexed, renamed, transposed
 from slinky.frontend.tracing import scheduled_for
 from slinky.graph import terms
@@ -291,9 +292,15 @@ class Tensor:
     __rshift__, __rrshift__ = _both(np.right_shift)
     __lt__, __le__, __gt__, __ge__ = (_both(f)[0] for f in (np.less, np.less_equal, np.greater, np.greater_equal))
     __eq__, __ne__ = _both(np.equal)[0], _both(np.not_equal)[0]
-    __pow__, __rpow__ = _operator("power", operator.pow), _reversed("power", operator.pow)
     __neg__, __pos__, __abs__, __invert__ = map(_unary, (np.negative, np.positive, np.absolute, np.invert))
     __hash__ = object.__hash__
+
+    def __pow__(self, exponent: object, modulus: object = None) -> Any:
+        if modulus is not None:
+            raise TensorError("pow() of tensors takes no modulus: write a ** b % c")
+        return _elementwise("power", operator.pow, (self, exponent))
+
+    __rpow__ = _reversed("power", operator.pow)
 
     def __divmod__(self, other: Any) -> Any:
         return np.divmod(self, other)
@@ -475,6 +482,7 @@ class Tensor:
             raise TensorSizeError(f"there is no array of {self.dtype} as large as {size}: {error}") from None
         if not result.size:
             return result
+        require_elements(nodes, sizes)
         lowering = self._lowering()
         largest = max(math.prod(sizes.of(node.sizes)) * node.dtype.itemsize for node in nodes)
         scalars = dict(zip(lowering.scalars, sizes.of(list(lowering.scalars.values())), strict=True))
@@ -555,6 +563,7 @@ def _renamed_node(node: Node, name: str) -> Node:
     """The same node by another name."""
     found = copy.copy(node)
     found.name = found.title = name
+    found.identity = Identity()
     return found
 
 

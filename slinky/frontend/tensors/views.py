@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slinky.errors import TensorError, cited
+from slinky.errors import GraphError, TensorError, cited
 from slinky.frontend.tensors.dimensions import called, counted, is_dimension, is_unnamed, listed, size
 from slinky.frontend.tensors.equations import Equation, Fit, Unknown
 from slinky.frontend.tensors.nodes import Node, Viewed
+from slinky.graph.boundaries import fill_value
 from slinky.ir.given import is_iterable
 from slinky.symbolic.expressions import (
     Expr,
@@ -81,6 +82,7 @@ def constrained(source: Node, dims: Sequence[Variable], constraints: object, out
     `TensorSizeError` where sizes do not fit.
     """
     _require_dimensions(source, dims)
+    _require_fill(source, outside)
     kept: dict[Expr, Unknown] = {dim: source.size_of(dim) for dim in dims if dim in source.dims}
     view = _View(source, dims, outside, kept)
     places, lengths = view.sorted(constraints)
@@ -94,6 +96,15 @@ def _require_dimensions(source: Node, dims: Sequence[object]) -> None:
     for dim in dims:
         if dims.count(dim) > 1:
             raise TensorError(f"a view of {source.title} has the dimension {dim} twice: [{listed(dims)}]")
+
+
+def _require_fill(source: Node, outside: object) -> None:
+    if outside is None or isinstance(outside, Node):
+        return
+    try:
+        fill_value(outside, source.dtype, f"outside= of a view of {source.title}")
+    except GraphError as error:
+        raise TensorError(str(error)) from None
 
 
 class _View:
