@@ -440,9 +440,10 @@ def test_without_a_compiler_there_is_no_kernel(monkeypatch: pytest.MonkeyPatch) 
 
 def test_funcs_that_would_give_it_something_else() -> None:
     a, wide, out = plane("a", np.float32), plane("wide", np.float64), plane("out", np.float32)
-    line = plane("line", np.float32, 1)
+    line, swapped = plane("line", np.float32, 1), plane("swapped", np.dtype(">f4"))
     for inputs, named, words in (
         ([wide[y, x]], {"by": 1}, r"takes float32\[2\] as its input 0, got float64\[2\]"),
+        ([swapped[y, x]], {"by": 1}, r"takes float32\[2\] as its input 0, got >f4\[2\]"),
         ([line[x]], {"by": 1}, r"takes float32\[2\] as its input 0, got float32\[1\]"),
         ([a[y, x], a[y, x]], {"by": 1}, "takes 1 input, got 2"),
         ([a[y, x]], {}, "takes the arguments by, got no arguments"),

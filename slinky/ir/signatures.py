@@ -46,7 +46,7 @@ def signature_of(callback: object) -> Signature | None:
 
 
 def _text(operand: Operand) -> str:
-    return f"{operand[0].name}[{operand[1]}]"
+    return f"{operand[0]}[{operand[1]}]"
 
 
 def _count(number: int, word: str) -> str:

@@ -91,8 +91,8 @@ class CFunction:
         return self.name
 
     def __repr__(self) -> str:
-        arrays = ", ".join(f"{each.name}: {each.dtype.name}[{each.rank}]" for each in self.operands)
-        numbers = "".join(f", {each.name}: {each.dtype.name}" for each in self.scalars)
+        arrays = ", ".join(f"{each.name}: {each.dtype}[{each.rank}]" for each in self.operands)
+        numbers = "".join(f", {each.name}: {each.dtype}" for each in self.scalars)
         return f"<C function {self.name}({arrays}{numbers})>"
 
     def __reduce__(self) -> tuple[Any, ...]:
