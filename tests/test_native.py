@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import platform
+import shutil
 import stat
 import subprocess
 import sys
@@ -427,6 +428,27 @@ def test_what_a_compiler_says_that_does_not_run(
     for backend in NATIVE:
         with pytest.raises(sl.CompilationError, match=words):
             p.compile(backend=backend)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no compiler of C++")
+def test_a_compiler_of_another_language_is_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "g++")
+    p, _ = of(lambda a: a * 2, np.float32)
+    with pytest.raises(sl.CompilationError, match="this is C, and the compiler is one of C\\+\\+"):
+        p.compile(backend="native")
+    assert not list(folder.glob("*.so"))
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["-o", "-x c", "relative"])
+def test_a_folder_by_any_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLINKY_CACHE", name)
+    factor = 1000 + len(name)  # which has no library yet
+    p, _ = of(lambda a: a * factor, np.float32)
+    found = p.compile(backend="native")(np.ones((2, 5), np.float32), np.zeros((2, 5), np.float32))
+    np.testing.assert_array_equal(found, factor)
+    assert list((tmp_path / name / "native").glob("*.so"))
 
 
 @needs_compiler

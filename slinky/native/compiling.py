@@ -282,11 +282,19 @@ def _in_bytes(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
+_IN_C_ALONE = """
+#ifdef __cplusplus
+#error this is C, and the compiler is one of C++: it would give functions other names
+#endif
+"""
+"""Stands behind each text that is compiled."""
+
+
 def _compile(text: str, made_by: Compiler, path: Path) -> None:
     try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix="making-") as making:
+        with tempfile.TemporaryDirectory(dir=path.parent.absolute(), prefix="making-") as making:
             source, made = Path(making) / "kernel.c", Path(making) / "kernel.so"
-            source.write_bytes(_in_bytes(text))
+            source.write_bytes(_in_bytes(text + _IN_C_ALONE))
             try:
                 _run([*made_by.command, *made_by.flags, "-o", str(made), str(source), "-lm"], made)
             except CompilationError:
