@@ -314,6 +314,21 @@ def test_one_folder_for_several_functions(exported: Path) -> None:
 
 
 @needs_compiler
+def test_one_folder_for_a_function_that_is_decorated_in_several_ways(exported: Path) -> None:
+    """Neither takes the place of the other; and each again that of its own."""
+    ways: list[dict[str, Any]] = [{}, {"native": True}, {"native": True, "fast": True}, {"native": False}]
+    for options in (*ways, *ways):
+        function = jit(**options)
+        function(VALUES)
+        function.export(exported)
+    assert len(list(exported.glob("*.contents.json"))) == len(ways)
+    for options in ways:
+        function = jit(**options)
+        function.load(exported)
+        np.testing.assert_allclose(function(VALUES), curve(VALUES), rtol=1e-12, atol=1e-12)
+
+
+@needs_compiler
 def test_functions_that_are_called_as_they_are(tmp_path: Path) -> None:
     """That a schedule is not worth its while is exported, too."""
     function = sl.jit(workers=1, machine=sl.Machine())(curve)

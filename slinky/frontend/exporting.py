@@ -34,6 +34,8 @@ from slinky.pipeline import Pipeline
 FORMAT = "slinky export"
 VERSION = 1
 
+_CONTENTS = ".contents.json"
+
 NATIVE_PLANS = {"native": "NativePlan", "native-fast": "FastNativePlan", "native-exact": "ExactPlan"}
 
 
@@ -82,9 +84,19 @@ class Settings:
 
     @property
     def contents(self) -> str:
-        """The name of the page of contents."""
-        digest = hashlib.sha256(self.name.encode()).hexdigest()[:12]
-        return f"{re.sub('[^A-Za-z0-9_]', '_', self.name)[-80:]}-{digest}.contents.json"
+        """The name of the page of contents: a function that is decorated otherwise has one of its own."""
+        return f"{self._function}-{_digest(f'{self.backend} {self.options}')[:12]}{_CONTENTS}"
+
+    @property
+    def _function(self) -> str:
+        return f"{re.sub('[^A-Za-z0-9_]', '_', self.name)[-80:]}-{_digest(self.name)[:12]}"
+
+    def page(self, folder: Path) -> Path:
+        """The page of contents in a folder; if there is none, one of the same function, to say what is otherwise."""
+        own = folder / self.contents
+        if own.exists():
+            return own
+        return min(folder.glob(f"{self._function}-*{_CONTENTS}"), default=own)
 
 
 def settings_of(function: Callable[..., Any], backend: str, options: Mapping[str, Any], others: object) -> Settings:
@@ -279,6 +291,10 @@ class Loaded:
         """Raises `ExportError` for what does not fit, or is not as it was written."""
         self._folder = _folder(directory)
         self._settings = settings
+        try:
+            self._page = settings.page(self._folder)
+        except OSError as error:
+            raise ExportError(f"{self._folder} cannot be read: {error}") from None
         contents = self._contents()
         self._texts = self._checked_files(_of_type(contents, "files", dict))
         self._digests: dict[str, Any] = contents["files"]
@@ -291,10 +307,6 @@ class Loaded:
                 raise ExportError(f"{self._page} is damaged: it names a schedule that is not there")
             _of_type(entry, "for", str)
             self._entries[_of_type(entry, "program", str), _of_type(entry, "sizes", str)] = name
-
-    @property
-    def _page(self) -> Path:
-        return self._folder / self._settings.contents
 
     def _contents(self) -> dict[str, Any]:
         """The page of contents."""
