@@ -63,7 +63,7 @@ class FloatScalar:
 def _takes_floats(other: object) -> bool:
     """Whether it is an element, which knows of floats and leaves arithmetic with them to none."""
     is_element = callable(getattr(other, "__array_ufunc__", None))
-    return is_element and not isinstance(other, (FloatScalar, np.ndarray))
+    return is_element and not isinstance(other, (FloatScalar, Expr, np.ndarray))
 
 
 @attrs.frozen(eq=False, kw_only=True)
