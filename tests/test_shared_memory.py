@@ -318,6 +318,17 @@ def test_later_rewrites_keep_it_or_are_refused() -> None:
     assert sl.rename(q, "other").find("alloc b3").host() == "b1"
 
 
+def test_simplify_keeps_what_shows_that_iterations_leave_each_other_alone() -> None:
+    p, _ = elementwise(3)
+    q = sl.compute_in_place(p, "f1", "b1")
+    for factor in (2, 4, 2, 2):
+        q = sl.split_loop(q, "f1.i", factor)
+    simple = sl.simplify(q)
+    assert "for i_3 in i_2..i_2 step 2:" in str(simple)
+    require_same(p, simple, 1)
+    assert sl.simplify(simple).same_program(simple)
+
+
 def test_a_host_that_moves_into_a_loop_without_its_guest_is_refused() -> None:
     i, *_ = sl.variables("i")
     b0, b1, b2, out = buffers("b0 b1 b2 out")

@@ -21,7 +21,8 @@ from slinky.sched.primitives.rewriting import require_name
 from slinky.sched.returned import RenameCursors, SimplifyCursors
 from slinky.symbolic.bounds import decide
 from slinky.symbolic.bounds import simplify as simplify_expression
-from slinky.symbolic.expressions import FALSE, TRUE, equal
+from slinky.symbolic.expressions import FALSE, TRUE, equal, minimum
+from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import Facts, prove
 
 
@@ -101,9 +102,14 @@ def simplified(block: Block, known: Facts) -> Block:
 def _inside(statement: Statement, field: str, known: Facts) -> Facts:
     """What holds in a block of a statement, with the value of a loop's variable if it has but one iteration."""
     inside = known.also(*facts_inside(statement, field))
-    if isinstance(statement, For) and prove(statement.range.max < statement.range.min + statement.step, known):
+    if isinstance(statement, For) and _runs_at_most_once(statement, known):
         return inside.also(equal(statement.variable, statement.range.min))
     return inside
+
+
+def _runs_at_most_once(loop: For, known: Facts) -> bool:
+    """Whether a loop is shown to have no second iteration."""
+    return prove(loop.range.max < loop.range.min + loop.step, known)
 
 
 def _block(block: Block, known: Facts) -> Block:
@@ -132,6 +138,9 @@ def _simplified(statement: Statement, known: Facts) -> Block:
         new = with_fields(new, layout=statement.layout)
     if isinstance(statement, For) and isinstance(new, For):
         body = simplified_body(with_fields(new, range=statement.range, step=statement.step), known)
+        if _runs_at_most_once(statement, known):  # who looks at its ends alone finds again what was found by that
+            last = simplify_expression(minimum(new.range.min, new.range.max), known)
+            new = with_fields(new, range=Interval(new.range.min, last))
         return (with_fields(new, body=body.body, mode=body.mode),)
     for field, inner in blocks_of(statement):
         if inner:
