@@ -317,6 +317,13 @@ class Pipeline:
 
         return scheduled_by_itself(self, arrays, options)
 
+    def scheduled_for(self, /, *arrays: object, **scalars: Any) -> Pipeline:
+        """What runs on arrays like these, or of these shapes: this pipeline.
+
+        What `p.auto()` returns has a schedule for each range of sizes, and returns that.
+        """
+        return self
+
     def _rehearse(self, arrays: tuple[object, ...], scalars: dict[str, float], threads: int | None) -> RunStatistics:
         from slinky.runtime.rehearsal import rehearse
 

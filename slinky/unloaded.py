@@ -1,4 +1,4 @@
-"""Is a value of a kind whose module NumPy loads when somebody first asks for it? Asked without loading the module.
+"""Is a value of a kind whose module is loaded when somebody first asks for it? Asked without loading the module.
 
 To name `np.ma.MaskedArray` loads `numpy.ma`, which takes as long as to schedule a pipeline.
 
@@ -18,6 +18,11 @@ def is_masked(value: object) -> bool:
 def draws_numbers(value: object) -> bool:
     """Whether a value is a generator of random numbers."""
     return _is_any(value, "numpy.random", "Generator", "RandomState")
+
+
+def is_table(value: object) -> bool:
+    """Whether a value is a table of pandas', a column or an index of one."""
+    return _is_any(value, "pandas", "DataFrame", "Series", "Index")
 
 
 def _is_any(value: object, module: str, *names: str) -> bool:

@@ -435,6 +435,27 @@ def test_an_array_with_labels_is_the_array_in_it() -> None:
         sl.Buffer(Labelled(np.ma.masked_array([1.0], [True]), ("x",)))
 
 
+def test_a_table_of_pandas_is_the_array_in_it() -> None:
+    pandas = pytest.importorskip("pandas")
+    pipeline, _ = blur()
+    inp = np.arange(20, dtype=np.float32).reshape(5, 4)
+    for table in (pandas.DataFrame(inp), pandas.DataFrame(np.asfortranarray(inp), columns=list("abcd"))):
+        assert np.array_equal(pipeline(table, inner(zeros(3, 4))).array, inp[1:-1])
+    assert np.shares_memory(sl.Buffer(table).array, np.asarray(table))
+    column = pandas.Series(inp[0], name="row")
+    assert np.shares_memory(sl.Buffer(column, min=(2,)).array, np.asarray(column))
+    assert sl.Buffer(pandas.DataFrame(zeros(0, 4))).shape == (0, 4)
+
+
+def test_a_table_of_several_arrays_would_have_to_be_copied() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": np.ones(5, np.float32), "b": np.ones(5, np.float64)})
+    assert "got DataFrame, whose elements would have to be" in refused(table, zeros(3, 4))
+    missing = pandas.Series([1, None], dtype="Int64")
+    with pytest.raises(sl.ArgumentError, match="got Series, whose elements would have to be"):
+        sl.Buffer(missing)
+
+
 def test_arrays_that_would_have_to_be_computed() -> None:
     lazy = Labelled(object(), ("y", "x"))
     expected = (

@@ -470,7 +470,10 @@ def test_only_what_was_scheduled_is_explained() -> None:
     by_itself, out = examples.blur().auto(), sl.Buffer(np.zeros(98, np.float32), min=(1,))
     with pytest.raises(sl.OperationError, match=r"sl\.explain\(p\.scheduled_for\(\*arrays\)\) explains the one for"):
         sl.explain(by_itself)
-    assert sl.explain(by_itself.scheduled_for((100,), out)).decisions  # type: ignore[attr-defined]
+    assert sl.explain(by_itself.scheduled_for((100,), out)).decisions
+    for_arrays = by_itself.auto((100,), out)
+    assert type(for_arrays) is sl.Pipeline
+    assert for_arrays.scheduled_for((100,), out) is for_arrays
 
 
 # ----------------------------------------------------------------------------------------------------------------

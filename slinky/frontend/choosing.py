@@ -137,7 +137,7 @@ class Chooser:
         """The schedule for loops in C; None where there is none, or NumPy and C are predicted to be faster by the other
         one, of which threads may share more."""
         try:
-            found: Pipeline = self.plan_in_c(traced).pipeline.scheduled_for(*key, **scalars)  # type: ignore[attr-defined]
+            found: Pipeline = self.plan_in_c(traced).pipeline.scheduled_for(*key, **scalars)
         except SchedulingError:
             return None
         by_numpy, in_loops = (self._estimate(each, traced, of) for each in (scheduled, found))

@@ -457,7 +457,7 @@ def scheduled_for(
 ) -> Pipeline:
     """The schedule of a pipeline for arrays of these sizes; the pipeline as it is where none is found."""
     try:
-        found: Pipeline = pipeline.scheduled_for(*arrays, *outputs, **scalars)  # type: ignore[attr-defined]
+        found: Pipeline = pipeline.scheduled_for(*arrays, *outputs, **scalars)
         return found
     except SchedulingError:
         return Pipeline(pipeline._version)

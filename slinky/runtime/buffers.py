@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 from slinky.errors import ArgumentError, StorageError, cited
 from slinky.ir.given import as_dtype, is_listed
 from slinky.symbolic.expressions import is_integer, require_integer
-from slinky.unloaded import is_masked
+from slinky.unloaded import is_masked, is_table
 
 Array = np.ndarray[Any, Any]
 
@@ -215,7 +215,7 @@ def sealed(view: Array) -> Array:
 
 def view_as_array(given: object) -> Array:
     """An ndarray on the memory of `given`: an array, or anything with DLPack, `__array_interface__` or a buffer, or an
-    array with labels (xarray) that has its elements in an ndarray.
+    array with labels (xarray), or a table (pandas), that has its elements in an ndarray.
 
     Raises `ArgumentError` for what would have to be copied, such as a list, or memory on another device.
     """
@@ -235,11 +235,24 @@ def view_as_array(given: object) -> Array:
             return np.asarray(given)
         if hasattr(given, "__dlpack__"):
             return cast(Array, np.from_dlpack(cast(Any, given)))
+        if is_table(given):
+            return _array_of_table(given)
         return np.asarray(memoryview(cast(Any, given)))
     except (TypeError, BufferError, ValueError, RuntimeError) as error:
         raise ArgumentError(
             f"expected an array that NumPy can see without copying, got {_described(given, error)}"
         ) from error
+
+
+def _array_of_table(given: object) -> Array:
+    """The array that a table of pandas' holds. Raises `BufferError` if it holds several, or none.
+
+    Whether NumPy is given a copy, not all releases of pandas say. Two that live at the same time lie apart.
+    """
+    array, again = np.asarray(given), np.asarray(given)
+    if array.size and array.ctypes.data != again.ctypes.data:
+        raise BufferError("its elements do not lie in one array")
+    return array
 
 
 def _described(given: object, error: Exception) -> str:

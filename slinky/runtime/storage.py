@@ -289,7 +289,8 @@ def reserve(make: Callable[[int], Array], size: int, *buffers: str) -> Array:
     except (OSError, MemoryError, ValueError, OverflowError) as error:
         names = ", ".join(buffers[:_NAMED]) + (f" and {len(buffers) - _NAMED} more" if len(buffers) > _NAMED else "")
         kind = "a ring of " if make is mirrored.mirrored else ""
-        raise StorageError(f"there is no memory for {names}, which needs {kind}{size} bytes: {error}") from error
+        verb = "need" if len(buffers) > 1 else "needs"
+        raise StorageError(f"there is no memory for {names}, which {verb} {kind}{size} bytes: {error}") from error
 
 
 _NAMED = 3

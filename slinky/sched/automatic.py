@@ -90,6 +90,8 @@ def _auto_schedule(
     rc: bool,
 ) -> Any:
     """What `auto_schedule` returns, for options that make sense."""
+    if type(p) is not sl.Pipeline:  # what is scheduled by itself would be so again, with nothing done
+        p = sl.Pipeline(p._version)
     found = relations_for(aims.backend, p, arrays, scalars)
     before = ProgramBytes(p, found, aims.workers)
     least: tuple[int, sl.Pipeline] | None = None

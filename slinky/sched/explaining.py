@@ -187,7 +187,7 @@ def explain(p: sl.Pipeline) -> Explanation:
     if not isinstance(p, sl.Pipeline):
         raise sl.OperationError(f"explain: expected a Pipeline, got {type(p).__name__}")
     found = _EXPLANATIONS.get(p)
-    if found is None and hasattr(p, "scheduled_for"):
+    if found is None and isinstance(p, sl.AutoPipeline):
         raise sl.OperationError(
             f"explain: {p!r} has a schedule for each range of sizes; sl.explain(p.scheduled_for(*arrays)) explains the "
             "one for arrays like these, or of these shapes"
