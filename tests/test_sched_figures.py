@@ -144,6 +144,34 @@ def test_symbolic_steps_and_radii_are_as_exact(symbolic_step: bool) -> None:
             assert after.program_bytes == 2 * width * min(s + 2 * r, height + 2 * r)
 
 
+@pytest.mark.parametrize("step", [1, 4, sl.scalar("s")])
+def test_pieces_of_what_is_smaller_by_a_scalar_slide_and_are_folded(step: Any) -> None:
+    """Each element of the output is the sum of `r` of the intermediate, and of the first of the next."""
+    (x,) = sl.variables("x")
+    r = sl.scalar("r")
+    inp, intm, out = (sl.BufferExpr(name, np.int16, 1) for name in ("inp", "intm", "out"))
+
+    def shrink(source: np.ndarray, target: np.ndarray, r: int) -> None:
+        target[...] = sum((k + 1) * source[k : k + r * len(target) : r][: len(target)] for k in range(r + 1))
+
+    sl.Func(add_1, [inp[x]], [intm[x]], name="add")
+    sl.Func(shrink, [intm[sl.interval(r * x, r * x + r)]], [out[x]], name="shrink", arguments={"r": r})
+    plain = sl.build_pipeline([inp], [out], require=[r >= 1])
+    p = sl.split_loop(plain, "shrink.x", step)
+    p, made = sl.compute_at(p, "add", "for x", rc=True)
+    own = sl.store_at(p, made.alloc, made.loop)
+    p = sl.fold_storage(sl.slide_window(p, made.call, made.loop), made.alloc, "x")
+    for rate in (1, 2, 3):
+        scalars = {"r": rate, **({"s": 5} if isinstance(step, sl.Expr) else {})}
+        many = scalars.get("s", step)
+        given = sl.Buffer(np.random.default_rng(rate).integers(0, 9, 20 * rate).astype(np.int16), min=(-3 * rate,))
+        target = sl.Buffer(np.zeros(14, np.int16), min=(-2,))
+        compare(plain, own, [given], [target], **scalars)
+        _, after = compare(plain, p, [given], [target], **scalars)
+        assert after.elements == {"add": 14 * rate + 1, "shrink": 14}
+        assert after.program_bytes == 2 * (many * rate + 1)
+
+
 def test_a_symbolic_step_becomes_a_parameter_that_is_checked() -> None:
     p, _, alloc = by_rows(stencil(), sl.scalar("s"))
     assert [a.name() for a in p.args()] == ["inp", "out", "s"]

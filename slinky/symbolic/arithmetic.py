@@ -235,6 +235,23 @@ def difference(a: Expr, b: Expr) -> tuple[int, Terms]:
     return a_offset - b_offset, tuple(terms)
 
 
+def times(a: tuple[int, Terms], b: tuple[int, Terms]) -> tuple[int, Terms]:
+    """The product of two sums of atoms, as `difference` gives sums: choices stay the atoms that they are."""
+    (a_offset, a_terms), (b_offset, b_terms) = a, b
+    coefficients: dict[Expr, int] = {}
+    for x, c in a_terms:
+        coefficients[x] = coefficients.get(x, 0) + c * b_offset
+        for y, d in b_terms:
+            both = product((x, y))
+            coefficients[both] = coefficients.get(both, 0) + c * d
+    for y, d in b_terms:
+        coefficients[y] = coefficients.get(y, 0) + d * a_offset
+    terms = [term for term in coefficients.items() if term[1]]
+    if len(terms) > 1:
+        _sort(terms)
+    return a_offset * b_offset, tuple(terms)
+
+
 def _sort(terms: list[tuple[Expr, int]]) -> None:
     """Put terms into the order that they have in a sum."""
     if len(terms) > 2:

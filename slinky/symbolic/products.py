@@ -7,9 +7,9 @@ not negative is not negative; all rows below are instances of that, multiplied o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, permutations
 
-from slinky.symbolic.arithmetic import Terms, divide_out, product
+from slinky.symbolic.arithmetic import Terms, divide_out, product, times
 from slinky.symbolic.chaining import follows
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
@@ -37,6 +37,7 @@ from slinky.symbolic.traversal import symbols
 _DEEPEST = 20
 _MOST_ROWS = 40
 _MOST_FACTORS = 4
+_MOST_ORDERED = 4
 _HEAVIEST_SETTLED = 100
 """The heaviest that was met in the tests of windows at the edges of arrays has 47."""
 
@@ -59,11 +60,25 @@ def _settled(atom: FloorDivide | Product, known: Facts, done: dict[Expr, Expr]) 
         return atom if denominator is constant(0) else floor_divide(numerator, denominator)
     factors = [_chosen(factor, known, done) for factor in atom.factors]
     if all(new is old for new, old in zip(factors, atom.factors, strict=True)):
-        return atom
+        return _multiplied_out(atom, known)
     whole: Expr = constant(1)
     for factor in factors:
         whole = multiply(whole, factor)
-    return whole
+    return _multiplied_out(whole, known) if isinstance(whole, Product) else whole
+
+
+def _multiplied_out(whole: Product, known: Facts) -> Expr:
+    """`n * max(a, b)` as `max(n * a, n * b)` where n is not negative: then rows times n tell which it is."""
+    if len(whole.factors) != 2:
+        return whole
+    choices = [factor for factor in whole.factors if isinstance(factor, (Min, Max))]
+    if len(choices) != 1:
+        return whole
+    choice, (other,) = choices[0], [factor for factor in whole.factors if factor is not choices[0]]
+    if not at_least(other, 0, known):
+        return whole
+    operands = [multiply(other, operand) for operand in choice.operands]
+    return minimum(*operands) if isinstance(choice, Min) else maximum(*operands)
 
 
 def _chosen(expr: Expr, known: Facts, done: dict[Expr, Expr]) -> Expr:
@@ -125,7 +140,7 @@ def product_rows(whole: Product, known: Facts) -> Iterator[Linear]:
         rest = product(factors[:position] + factors[position + 1 :])
         b = constant_lower_bound(rest, known)
         if b is not None:
-            yield linear(multiply(first - a, rest - b))
+            yield times((-a, ((first, 1),)), (-b, ((rest, 1),)))
 
 
 def multiplied_rows(rows: Iterable[Linear], atoms: Iterable[Expr], known: Facts) -> Iterator[Linear]:
@@ -141,7 +156,23 @@ def multiplied_rows(rows: Iterable[Linear], atoms: Iterable[Expr], known: Facts)
         longest = max(map(len, multiplied), default=0)
         for part, least in bounded:
             if longest + len(part) in sizes and all(_joined(factors, part) in parts for factors in multiplied):
-                yield linear(multiply(linear_sum(offset, terms), product(part) - least))
+                yield times((offset, terms), (-least, ((product(part), 1),)))
+
+
+def ordered_rows(atoms: Iterable[Expr], known: Facts) -> Iterator[Linear]:
+    """`a <= b` for quotients a and b that are multiplied by the same, where a short look finds it: what quotients mean
+    tells it by several rows only, and rows are multiplied one by one."""
+    multiplied: dict[Expr, list[FloorDivide]] = {}
+    for atom in atoms:
+        if type(atom) is Product and len(atom.factors) == 2:
+            for factor, other in (atom.factors, atom.factors[::-1]):
+                if type(factor) is FloorDivide:
+                    multiplied.setdefault(other, []).append(factor)
+    for quotients in multiplied.values():
+        for a, b in permutations(quotients[:_MOST_ORDERED], 2):
+            if a.denominator is b.denominator and at_most(a.numerator, b.numerator, known):
+                if at_least(a.denominator, 1, known):
+                    yield difference(b, a)
 
 
 def _parts(factors: tuple[Expr, ...]) -> Iterator[tuple[Expr, ...]]:

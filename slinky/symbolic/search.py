@@ -39,7 +39,7 @@ from slinky.symbolic.facts import Facts, Linear, Rows, split
 from slinky.symbolic.inequalities import Outcome, Work
 from slinky.symbolic.meaning import lasting_rows
 from slinky.symbolic.patience import current_patience
-from slinky.symbolic.products import multiplied_rows, product_rows, quotient_rows, settled
+from slinky.symbolic.products import multiplied_rows, ordered_rows, product_rows, quotient_rows, settled
 from slinky.symbolic.traversal import symbols
 
 Case: TypeAlias = Or | Min | Max | Select
@@ -89,6 +89,8 @@ class System:
         if any(type(atom) is Product for atom in self.atoms):
             self.exact = False
             waiting.clear()
+            for row in list(ordered_rows(self.atoms, self.known)):
+                self._add(row, waiting)
             for row in list(multiplied_rows((*given, *self.rows), self.atoms, self.known)):
                 self._add(row, waiting)
             self._close(waiting)

@@ -32,6 +32,18 @@ eq(inp.min, out.min); y >= out.min + 2 |- inp.min <= y - 2
 eq(inp.min, 0); y >= 1 |- inp.min <= y - 1
 eq(inp.min, 4*K); out.min >= 4*K + 4; y >= out.min |- inp.min <= y - 4
 
+# Pieces of what is read at a rate that a scalar says
+x in out.min..out.max; S >= 1 |- S*x <= S*max(x, out.min)
+x in out.min..out.max; S >= 1 |- S*max(x, out.min) <= S*min(out.max, x + 3)
+x in out.min..out.max; S >= 1; a <= S*out.min; S*out.max <= b |- S*max(x, out.min) <= S*min(out.max, x + 3)
+x in out.min..out.max; S >= 1; K >= 1 |- S*min(out.max, x + K - 1) <= S*x + S*K - S
+x in out.min..out.max |/ S*x <= S*max(x + 1, out.min)
+x in out.min..out.max; S >= 0 |/ S*x + 1 <= S*max(x + 1, out.min)
+x in out.min..out.max; S >= 1; D >= 1 |- (S*x) // D <= (S*max(x, out.min)) // D
+S >= 1; D >= 1 |- S*(x // D) <= S*((x + 3) // D)
+S >= 1 |- S*(x // 4) <= S*((x + 3) // 4)
+D >= 1 |/ S*(x // D) <= S*((x + 3) // D)
+
 # What a window holds, and what is new in it
 y0 <= y |- max(y + 1, y0 - 1) <= y + 1
 y0 <= y; S in 1..3 |- y - 1 <= (y - S + 1) + 1
