@@ -584,3 +584,13 @@ def test_what_a_loop_asks_for_is_said_once() -> None:
         traced(x)
     (line,) = [line for line in traced.explain(x).splitlines() if line.startswith("traced at each call")]
     assert line.endswith("(40 times)")
+
+
+def test_other_defaults_by_name_are_seen() -> None:
+    def scale(x: Any, *, by: float = 2.0) -> Any:
+        return x * by
+
+    function, x = jit(scale), image(6, 5)
+    assert_traced(function, x)
+    scale.__kwdefaults__ = {"by": 3.0}
+    assert_traced(function, x)

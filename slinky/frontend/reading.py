@@ -256,6 +256,7 @@ class Reads:
         """Read what parameters are if nothing is given for them."""
         self._note(_Attribute(function, "__defaults__"), function.__defaults__, "a default")
         named: Any = function.__kwdefaults__
+        self._note(_Attribute(function, "__kwdefaults__"), named, "defaults by name")
         if named is not None:
             self._lengths.append((named, len(named)))
         reads: list[tuple[Callable[[], Any], Any]] = [(_Item(named, name), named[name]) for name in named or ()]
