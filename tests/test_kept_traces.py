@@ -594,3 +594,28 @@ def test_other_defaults_by_name_are_seen() -> None:
     assert_traced(function, x)
     scale.__kwdefaults__ = {"by": 3.0}
     assert_traced(function, x)
+
+
+def test_attributes_that_were_not_there_are_seen() -> None:
+    """Where a function asks whether a module or a function of people's has one."""
+    module = types.ModuleType("settings")
+
+    def helper() -> float:
+        return 1.0
+
+    def scale(x: Any) -> Any:
+        try:
+            x = x * module.by
+        except AttributeError:
+            x = x + 1
+        try:
+            return x * helper.by  # type: ignore[attr-defined]
+        except AttributeError:
+            return x - helper()
+
+    function, x = jit(scale), image(6, 5)
+    assert_traced(function, x)
+    vars(module)["by"] = 3.0
+    assert_traced(function, x)
+    vars(helper)["by"] = 4.0
+    assert_traced(function, x)

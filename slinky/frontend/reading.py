@@ -170,7 +170,9 @@ class Reads:
         self.seen: dict[type, Seen] = {}
         """The same, in short."""
         self._lengths: list[tuple[Any, int]] = []
-        """Dictionaries of classes, which have as many names as they had."""
+        """Dictionaries of classes and functions, which have as many names as they had."""
+        self._lacking: dict[ModuleType, frozenset[str]] = {}
+        """Which of the attributes that are spoken of modules have not: it may be asked whether they have."""
         self._function(function)
         self.see_classes()
 
@@ -196,6 +198,9 @@ class Reads:
                     return False
             for names, length in self._lengths:
                 if len(names) != length:
+                    return False
+            for module, lacking in list(self._lacking.items()):  # other threads read, too
+                if not vars(module).keys().isdisjoint(lacking):
                     return False
             for read, _ in self.captured:
                 if not is_told(read()):
@@ -411,6 +416,8 @@ class Reads:
                 self._refuse(f"{name} tells what was set")
             if not _is_trusted(sys.modules.get(value.__module__)):
                 self._function(inner)
+                if type(value) is FunctionType:
+                    self._lengths.append((vars(value), len(vars(value))))
                 for attribute in sorted(attributes & vars(value).keys()):  # functions may have some of the user's
                     if not attribute.startswith("_"):
                         self._value(_Attribute(value, attribute), vars(value)[attribute], attribute, attributes)
@@ -503,6 +510,8 @@ class Reads:
                 self._value(_Attribute(module, name), getattr(module, name), name, attributes)
             elif hasattr(module, name):
                 self._again(getattr(module, name))
+            else:
+                self._lacking[module] = self._lacking.get(module, frozenset()) | {name}
 
     def _again(self, value: Any) -> None:
         """Note that the function comes to something that was read before."""
