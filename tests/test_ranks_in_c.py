@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from traced import PIECES, for_c
 
 import slinky as sl
+from slinky.frontend.fixed import fixed
 from slinky.frontend.ndimage import ranks
-from slinky.native.selecting import MOST_ELEMENTS, exchanges, has_function, rank_function, selected
+from slinky.native.selecting import MOST_ELEMENTS, MOST_HELD, exchanges, has_function, rank_function, selected
 
 ndimage = pytest.importorskip("scipy.ndimage")
 
@@ -123,6 +124,17 @@ def test_for_what_there_is_no_function() -> None:
     assert has_function(np.dtype("f4"), MOST_ELEMENTS)
     assert not has_function(np.dtype("f4"), MOST_ELEMENTS + 1)
     assert not has_function(np.dtype("f4"), 1)
+
+
+def test_wide_windows_of_few_elements_leave_the_stack_alone() -> None:
+    """Of floats, the lines of a block of windows are held there, as wide as the windows."""
+    for dtype, is_there in ((np.float64, False), (np.float32, False), (np.int32, True)):
+        footprint = np.zeros((100, 12_000), bool)
+        footprint[np.arange(100), 120 * np.arange(100)] = True
+        ranked = ranks._Ranked(50, fixed(footprint), np.dtype(dtype), lambda piece: piece)
+        assert (ranked.in_c(np.dtype(dtype)) is not None) == is_there
+    assert has_function(np.dtype(np.float64), MOST_ELEMENTS, MOST_ELEMENTS)
+    assert not has_function(np.dtype(np.float64), 3, 3, MOST_HELD // 24)
 
 
 def median(array: Any, library: Any = sl.ndimage, size: Any = 5, **options: Any) -> Any:

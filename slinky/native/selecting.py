@@ -29,6 +29,9 @@ from slinky.native.operators import C_TYPES
 MOST_ELEMENTS = 128
 """Windows of more are not put in order by a network: its C grows faster than they do."""
 
+MOST_HELD = 1 << 18
+"""So many bytes of the lines of windows are held on the stack at most: threads have some that are not much larger."""
+
 _BLOCK = 256
 """So many windows are looked at before it is seen whether one of them must be looked at again."""
 
@@ -139,10 +142,12 @@ static double {name}_again(double *of, ptrdiff_t high, ptrdiff_t rank)
 """
 
 
-def has_function(dtype: np.dtype[Any], count: int) -> bool:
-    """Whether there is C for windows of so many elements of a dtype: SciPy compares float64, which hold all of it."""
+def has_function(dtype: np.dtype[Any], count: int, lines: int = 1, width: int = 1) -> bool:
+    """Whether there is C for windows of so many elements of a dtype, in so many lines as wide as this: SciPy compares
+    float64, which hold all of it."""
     is_held = dtype in _KEYS or (dtype.kind in "iu" and dtype.itemsize <= 4)
-    return is_held and dtype.isnative and 1 < count <= MOST_ELEMENTS
+    held = lines * (_BLOCK + width - 1) * dtype.itemsize if dtype in _KEYS else 0
+    return is_held and dtype.isnative and 1 < count <= MOST_ELEMENTS and held <= MOST_HELD
 
 
 @functools.lru_cache(256)
@@ -260,4 +265,4 @@ class _Text:
                 yield f"{other} = {largest};"
 
 
-__all__ = ["MOST_ELEMENTS", "Exchange", "exchanges", "has_function", "rank_function", "selected"]
+__all__ = ["MOST_ELEMENTS", "MOST_HELD", "Exchange", "exchanges", "has_function", "rank_function", "selected"]

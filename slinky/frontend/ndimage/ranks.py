@@ -287,7 +287,8 @@ class _Ranked(Understood):
         from slinky.native.selecting import has_function, rank_function  # when there is C at all
 
         inside = self.footprint.array
-        if dtype != self.dtype or not has_function(dtype, int(np.count_nonzero(inside))):
+        count, lines = int(np.count_nonzero(inside)), int(np.count_nonzero(inside.any(axis=-1)))
+        if dtype != self.dtype or not has_function(dtype, count, lines, inside.shape[-1]):
             return None
         if dtype.kind == "f" and not _selects_the_same():
             return None
