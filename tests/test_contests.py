@@ -130,6 +130,17 @@ def test_what_takes_ten_times_as_long_is_run_once() -> None:
     assert run(nearer, 1.0, 0.11, 5) == [True, False, True, False, True]
 
 
+def test_short_calls_that_were_interrupted_once_are_run_again() -> None:
+    contest = Contest(SHAPES, True)
+    contest.took(0.02, SHAPES, plainly=True)
+    contest.took(0.001, SHAPES, plainly=False)
+    assert not contest.is_over
+    while not contest.is_over:
+        is_plain = contest.takes_plainly(SHAPES)
+        contest.took(0.0001 if is_plain else 0.001, SHAPES, plainly=is_plain)
+    assert contest.is_lost
+
+
 def test_the_first_call_of_each_does_not_count() -> None:
     """Plans are made in it."""
     contest = Contest(SHAPES, True)

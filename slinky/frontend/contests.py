@@ -39,6 +39,9 @@ _AT_ONCE = 10.0
 """So many times as long as pieces the function as it is need take once: no first call is slower than later ones by
 that. Medians take a hundred times as long."""
 
+_INTERRUPTED = 0.05
+"""Shorter calls, in seconds, may take so many times as long because others had the processor: they are run again."""
+
 _AS_FAST = 1.03
 """Pieces may take so many times what the function takes as it is, for they take less memory."""
 
@@ -76,7 +79,7 @@ class Contest:
             return
         (self.plain if plainly else self.pieces).append(seconds)
         counted = min(len(self.plain), len(self.pieces)) - 1
-        if not counted and min(self.plain) > _AT_ONCE * max(self.pieces):
+        if not counted and min(self.plain) > max(_AT_ONCE * max(self.pieces), _INTERRUPTED):
             self.is_over = True
         if counted >= _CLEAR_ROUNDS:
             plain, pieces = self.best()
