@@ -126,6 +126,14 @@ def test_for_what_there_is_no_function() -> None:
     assert not has_function(np.dtype("f4"), 1)
 
 
+def test_their_text_declares_no_more_than_it_needs() -> None:
+    """The least and the largest element need no exchange of both."""
+    for rank, is_needed in ((0, False), (4, True), (7, False)):
+        source = rank_function(np.dtype(np.int16), ((2, 4), np.ones((2, 4), bool).tobytes()), rank).source
+        assert source is not None
+        assert ("int16_t w;" in source) == is_needed
+
+
 def test_wide_windows_of_few_elements_leave_the_stack_alone() -> None:
     """Of floats, the lines of a block of windows are held there, as wide as the windows."""
     for dtype, is_there in ((np.float64, False), (np.float32, False), (np.int32, True)):
@@ -199,6 +207,17 @@ def test_python_runs_what_is_made_for_c() -> None:
     out = np.empty_like(array)
     pipeline.run(array, out, checked=True)
     assert out.tobytes() == median(array, ndimage).tobytes()
+
+
+def test_the_same_medians_are_one_callback() -> None:
+    """So that one name means one callback where a pipeline is written down."""
+    array = piece(np.dtype(np.float32), (30, 20), "seldom")
+    pipeline = for_c(lambda a: median(a) + median(a * 2)).pipeline(array)
+    calls = [each for each in pipeline.find_all("_ = _") if each._call.func.name.startswith("median")]
+    one, other = [each._call.func.operation.function for each in calls]
+    assert one is other
+    assert pickle.loads(pickle.dumps(one)) is one
+    assert "rank_12_of_25" in pipeline.to_json()
 
 
 def test_where_scipy_finds_others_it_does_so(monkeypatch: pytest.MonkeyPatch) -> None:

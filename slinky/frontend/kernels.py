@@ -382,8 +382,9 @@ class KernelCall:
         return result.copy() if any(np.may_share_memory(result, array) for array in arrays) else result
 
 
+@functools.lru_cache(256)
 def with_otherwise(function: Any, otherwise: Piece) -> Any:
-    """A function in C, with what does the same in Python until C is there."""
+    """A function in C, with what does the same in Python until C is there: one callback for all that call these."""
     return attrs.evolve(function, otherwise=otherwise, again=(with_otherwise, (function, otherwise)))
 
 

@@ -253,8 +253,10 @@ class _Text:
         """The exchanges; then `v` of the rank is what is looked for."""
         for n, element in enumerate(elements):
             yield f"{of} v{n} = {element};"
-        yield f"{of} w;"
-        for each in exchanges(len(elements), self.rank):
+        found = exchanges(len(elements), self.rank)
+        if any(each.has_least and each.has_largest for each in found):
+            yield f"{of} w;"
+        for each in found:
             one, other = f"v{each.first}", f"v{each.second}"
             least, largest = f"{one} < {other} ? {one} : {other}", f"{one} < {other} ? {other} : {one}"
             if each.has_least and each.has_largest:
