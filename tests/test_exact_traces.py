@@ -207,6 +207,16 @@ def argument_of(trace: Trace, x: Any) -> Any:
     return placed(trace.source(x, "x", origin=0), trace)
 
 
+@pytest.mark.parametrize("exponent", [0, 1, 1.0, True, 2, 2.0, 3])
+def test_powers_of_complex_zeros_are_those_of_the_operator(exponent: float) -> None:
+    x = np.array([complex(-0.0, 0.0), complex(0.0, -0.0), complex(-0.0, -0.0), 1 + 2j] * 100, np.complex64)
+    assert_bits(sl.jit(lambda x: x**exponent, smallest=0)(x), x**exponent)
+    (y,), out = sl.variables("y"), sl.BufferExpr("out", np.complex64, 1)
+    given = sl.BufferExpr("given", np.complex64, 1)
+    sl.arithmetic(given[y] ** exponent, out[y])
+    assert_bits(np.asarray(sl.build_pipeline([given], [out])(x)), x**exponent)
+
+
 @pytest.mark.parametrize("exponent", [2, 2.0, -1, -1.0, 0.5])
 def test_powers_of_complex_numbers_are_those_of_the_operator(exponent: float) -> None:
     x = values(500, dtype=np.complex64) + np.complex64(0.5 + 0.7j)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NoReturn, cast
 
 import attrs
@@ -308,10 +309,17 @@ def own_power(kind: str, exponent: object) -> np.ufunc | None:
     if type(exponent) not in (int, float) or exponent not in _POWERS:
         return None
     if kind == "c":
-        is_taken = (type(exponent) is int) == (exponent != 0.5)
+        is_taken = (type(exponent) is int) == (exponent != 0.5) and (exponent != 1 or _is_kept_by_power_one())
     else:
         is_taken = kind == "f" or (kind in "iub" and exponent == 2 and type(exponent) is int)
     return _POWERS[exponent] if is_taken else None
+
+
+@cache
+def _is_kept_by_power_one() -> bool:
+    """Whether NumPy takes complex numbers to the power of 1 as they are: newer ones make one zero of all."""
+    zero = np.array([complex(-0.0, 0.0)])
+    return bool((zero**1).tobytes() == zero.tobytes())
 
 
 def _operand(given: Any) -> Any:
