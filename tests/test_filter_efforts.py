@@ -104,3 +104,22 @@ def test_tasks_of_many_windows_have_strips_that_are_shown_to_slide() -> None:
     assert "in 4 tasks" in explained
     assert "computed again" not in explained
     assert height(scheduled) >= 22
+
+
+@pytest.mark.parametrize("said", [-1, "much", None, np.nan])
+def test_what_callbacks_say_that_is_no_effort_is_not_heard(said: Any) -> None:
+    """Attributes of these names may mean something else to their authors."""
+
+    class Doubled:
+        operations = effort_of_each = said
+
+        def __call__(self, a: Any, out: Any) -> None:
+            np.multiply(a, 2, out=out)
+
+    (y,) = sl.variables("y")
+    given, out = (sl.BufferExpr(name, np.float32, 1) for name in ("given", "out"))
+    sl.Func(Doubled(), [given[y]], [out[y]])
+    p = sl.build_pipeline([given], [out])
+    (call,) = relations(p, np.zeros(1 << 20, np.float32)).calls
+    assert call.effort is None
+    assert call.operations.count() == 1

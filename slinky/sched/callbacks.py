@@ -63,7 +63,7 @@ def operations_of(operation: Operation) -> Operations:
     match operation:
         case Callback():
             said = getattr(operation.function, "operations", None)
-            if type(said) is int:
+            if type(said) is int and said > 0:
                 return Operations(said)
             known = _KNOWN.get(operation.function) if isinstance(operation.function, FunctionType) else None
             return known or _of(operation.function, ())

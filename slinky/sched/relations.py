@@ -243,7 +243,7 @@ class _Prober:
         if sum(math.prod(shape) * dtype.itemsize for shape, dtype in (*inputs, *outputs)) < _LITTLE:
             return None
         each = getattr(operation.function, "effort_of_each", None)
-        if each is not None:
+        if isinstance(each, (int, float)) and each >= 0:
             return effort_of_a_filter(math.prod(inputs[0][0]), each)
         if operation.pass_buffers:
             begins = [tuple([lo for lo, _ in each]) for _, each in (*read, *written)]
