@@ -249,9 +249,10 @@ is done twice, that once. An array that shares memory with an argument, and that
 
 `np.errstate` holds as where the call, or the operation, stands (in C, not always for values that `np.where` and its
 like do not take: [native.md](native.md#exceptions)). What stands in a block that ignores errors is one func with what
-stands there, too, and not with what is around it; in C it is as fast as without. A function that says what becomes of
-warnings (`warnings.catch_warnings`) is called as it is. Results are NumPy's in dtype and shape, and arrays of
-their own in C order. A result that is a slice, a transpose or the like of an argument is a view of it here, too;
+stands there, too, and not with what is around it; in C it is as fast as without. NumPy's loops warn once for each
+piece with an error, not once for each operation, which Python's usual filters show once. A function that says what
+becomes of warnings (`warnings.catch_warnings`) is called as it is. Results are NumPy's in dtype and shape, and arrays
+of their own in C order. A result that is a slice, a transpose or the like of an argument is a view of it here, too;
 reshapes, parts of a split and diagonals are arrays of their own, and so are several results that are views of one
 array that is computed, and arrays from outside that are returned. Arrays of their own can be written to, also where
 NumPy gives what cannot: diagonals, `np.broadcast_to`, imaginary parts of real numbers.
