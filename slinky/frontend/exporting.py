@@ -94,7 +94,7 @@ class Settings:
     def page(self, folder: Path) -> Path:
         """The page of contents in a folder; if there is none, one of the same function, to say what is otherwise."""
         own = folder / self.contents
-        if own.exists():
+        if os.path.exists(own) or not os.path.isdir(folder):
             return own
         return min(folder.glob(f"{self._function}-*{_CONTENTS}"), default=own)
 
