@@ -243,6 +243,7 @@ class Reads:
     def _code(self, function: FunctionType) -> None:
         """Read what the code of a function speaks of."""
         self._note(_Attribute(function, "__code__"), function.__code__, "its code")
+        self._lengths.append((vars(function), len(vars(function))))
         self._defaults(function)
         attributes = all_attributes(function.__code__)
         self.spoken |= attributes.union(*(names_of(code).globals for code in all_code(function.__code__)))
@@ -416,8 +417,6 @@ class Reads:
                 self._refuse(f"{name} tells what was set")
             if not _is_trusted(sys.modules.get(value.__module__)):
                 self._function(inner)
-                if type(value) is FunctionType:
-                    self._lengths.append((vars(value), len(vars(value))))
                 for attribute in sorted(attributes & vars(value).keys()):  # functions may have some of the user's
                     if not attribute.startswith("_"):
                         self._value(_Attribute(value, attribute), vars(value)[attribute], attribute, attributes)

@@ -19,6 +19,16 @@ from slinky.frontend.ndimage.binary import (
     binary_opening,
 )
 from slinky.frontend.ndimage.generic import generic_filter, generic_filter1d
+from slinky.frontend.ndimage.grey import (
+    black_tophat,
+    grey_closing,
+    grey_dilation,
+    grey_erosion,
+    grey_opening,
+    morphological_gradient,
+    morphological_laplace,
+    white_tophat,
+)
 from slinky.frontend.ndimage.linear import (
     convolve,
     convolve1d,
@@ -37,21 +47,13 @@ from slinky.frontend.ndimage.linear import (
     uniform_filter1d,
 )
 from slinky.frontend.ndimage.ranks import (
-    black_tophat,
-    grey_closing,
-    grey_dilation,
-    grey_erosion,
-    grey_opening,
     maximum_filter,
     maximum_filter1d,
     median_filter,
     minimum_filter,
     minimum_filter1d,
-    morphological_gradient,
-    morphological_laplace,
     percentile_filter,
     rank_filter,
-    white_tophat,
 )
 from slinky.frontend.ndimage.table import PIECES, Pieces
 from slinky.frontend.ndimage.whole import binary_fill_holes, binary_propagation

@@ -1,4 +1,4 @@
-"""Filters by order: extrema, medians, ranks, and the morphology of grey images."""
+"""Filters by order: extrema, medians and ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from slinky.frontend.ndimage.steps import (
     all_axes,
     applied,
     axis_name,
-    combined,
     copied,
     each_of,
     in_rank,
@@ -155,7 +154,7 @@ def minimum_filter(
     axes: Any = None,
 ) -> Any:
     """The least element of a window, as `scipy.ndimage.minimum_filter` gives it: a func for each axis of a box."""
-    return _extreme(input, size, footprint, None, output, mode, cval, origin, "minimum", axes)
+    return extreme(input, size, footprint, None, output, mode, cval, origin, "minimum", axes)
 
 
 @local_filter
@@ -171,7 +170,7 @@ def maximum_filter(
     axes: Any = None,
 ) -> Any:
     """The largest element of a window, as `scipy.ndimage.maximum_filter` gives it: a func for each axis of a box."""
-    return _extreme(input, size, footprint, None, output, mode, cval, origin, "maximum", axes)
+    return extreme(input, size, footprint, None, output, mode, cval, origin, "maximum", axes)
 
 
 @attrs.frozen
@@ -201,7 +200,7 @@ class _Extreme(Understood):
         return functools.reduce(lambda best, each: np.where(is_beyond(each, best), each, best), map(at, places))
 
 
-def _extreme(
+def extreme(
     image: Any,
     size: Any,
     footprint: Any,
@@ -241,9 +240,9 @@ def _extreme(
         own = fixed(heights)
         function = step("grey_erosion", output, footprint=fixed(footprint), structure=own, origin=tuple(origins))
     else:  # SciPy has this only for a structure that it turns around
-        turned = fixed(_turned(heights))
+        turned = fixed(np.flip(heights))
         back = tuple(map(flipped_origin, footprint.shape, origins))
-        function = step("grey_dilation", output, footprint=fixed(_turned(footprint)), structure=turned, origin=back)
+        function = step("grey_dilation", output, footprint=fixed(np.flip(footprint)), structure=turned, origin=back)
     return applied(
         image,
         function,
@@ -253,11 +252,6 @@ def _extreme(
         modes=[mode] * rank,
         cval=_outside(cval, image.dtype, mode),
     )
-
-
-def _turned(array: Array) -> Array:
-    """An array from its last element to its first, along all axes."""
-    return array[(slice(None, None, -1),) * array.ndim]
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -413,7 +407,7 @@ def _ranked(
     of += count if of < 0 else 0
     if of in (0, count - 1):
         which = "minimum" if of == 0 else "maximum"
-        return _extreme(image, None, own, None, output, mode, cval, origins, which, None)
+        return extreme(image, None, own, None, output, mode, cval, origins, which, None)
     function: Any = step("rank_filter", output, rank=of, footprint=fixed(own), origin=tuple(origins))
     if rank == 1 and (image.dtype.kind == "f" or image.dtype != output.dtype):
         function = _RankAlongLine(of, fixed(own), origins[0], output.dtype)
@@ -444,213 +438,12 @@ def _outside(cval: Any, dtype: np.dtype[Any], mode: str) -> Any:
     return dtype.type(number)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Morphology
-# ----------------------------------------------------------------------------------------------------------------
-
-
-@local_filter
-def grey_erosion(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The least element under a structure, as `scipy.ndimage.grey_erosion` gives it."""
-    return _eroded(input, size, footprint, structure, output, mode, cval, origin, axes)
-
-
-def _eroded(
-    image: Any, size: Any, footprint: Any, structure: Any, output: Output, mode: Any, cval: Any, origin: Any, axes: Any
-) -> Any:
-    return _extreme(image, size, footprint, structure, output, mode, cval, origin, "minimum", axes)
-
-
-@local_filter
-def grey_dilation(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """The largest element under a structure that is turned around, as `scipy.ndimage.grey_dilation` gives it."""
-    return _dilated(input, size, footprint, structure, output, mode, cval, origin, axes)
-
-
-def _dilated(
-    image: Any, size: Any, footprint: Any, structure: Any, output: Output, mode: Any, cval: Any, origin: Any, axes: Any
-) -> Any:
-    count = len(all_axes(axes, rank_of(image)))
-    structure = None if structure is None else _turned(np.asarray(structure))
-    footprint = None if footprint is None else _turned(np.asarray(footprint))
-    if footprint is not None:
-        sizes = footprint.shape
-    else:
-        sizes = each_of(size, count) if structure is None else structure.shape
-    turned = [flipped_origin(n, each) for n, each in zip(sizes, each_of(origin, count), strict=False)]
-    return _extreme(image, size, footprint, structure, output, mode, cval, turned, "maximum", axes)
-
-
-def _same(image: Any) -> Output:
-    """For what SciPy keeps in an array like its input."""
-    return Output(np.dtype(image.dtype.name))
-
-
-@local_filter
-def grey_opening(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """Erosion, then dilation, as `scipy.ndimage.grey_opening` gives it."""
-    return _opened(input, size, footprint, structure, output, mode, cval, origin, axes)
-
-
-def _opened(
-    image: Any, size: Any, footprint: Any, structure: Any, output: Output, mode: Any, cval: Any, origin: Any, axes: Any
-) -> Any:
-    eroded = _eroded(image, size, footprint, structure, _same(image), mode, cval, origin, axes)
-    return _dilated(eroded, size, footprint, structure, output, mode, cval, origin, axes)
-
-
-@local_filter
-def grey_closing(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """Dilation, then erosion, as `scipy.ndimage.grey_closing` gives it."""
-    return _closed(input, size, footprint, structure, output, mode, cval, origin, axes)
-
-
-def _closed(
-    image: Any, size: Any, footprint: Any, structure: Any, output: Output, mode: Any, cval: Any, origin: Any, axes: Any
-) -> Any:
-    dilated = _dilated(image, size, footprint, structure, _same(image), mode, cval, origin, axes)
-    return _eroded(dilated, size, footprint, structure, output, mode, cval, origin, axes)
-
-
-@local_filter
-def morphological_gradient(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """Dilation minus erosion, as `scipy.ndimage.morphological_gradient` gives it (a dtype as `output` is ignored)."""
-    dilated = _dilated(input, size, footprint, structure, _same(input), mode, cval, origin, axes)
-    eroded = _eroded(input, size, footprint, structure, output.between, mode, cval, origin, axes)
-    return combined(np.subtract, (dilated, eroded), output)
-
-
-@local_filter
-def morphological_laplace(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """Dilation plus erosion minus twice the input, as `scipy.ndimage.morphological_laplace` gives it (a dtype as
-    `output` is ignored)."""
-    dilated = _dilated(input, size, footprint, structure, _same(input), mode, cval, origin, axes)
-    eroded = _eroded(input, size, footprint, structure, output.between, mode, cval, origin, axes)
-    both = combined(np.add, (dilated, eroded), output.between)
-    return combined(np.subtract, (combined(np.subtract, (both, input), output.between), input), output)
-
-
-@local_filter
-def white_tophat(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """What an opening removes, as `scipy.ndimage.white_tophat` gives it."""
-    opened = _opened(input, size, footprint, structure, output.between, mode, cval, origin, axes)
-    return combined(_difference(input, output), (input, opened), output)
-
-
-@local_filter
-def black_tophat(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    structure: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    """What a closing adds, as `scipy.ndimage.black_tophat` gives it."""
-    closed = _closed(input, size, footprint, structure, output.between, mode, cval, origin, axes)
-    return combined(_difference(input, output), (closed, input), output)
-
-
-def _difference(image: Any, output: Output) -> np.ufunc:
-    """What is between two images: NumPy has no differences of bools."""
-    return np.bitwise_xor if image.dtype == output.dtype == np.bool_ else np.subtract
-
-
 __all__ = [
-    "black_tophat",
-    "grey_closing",
-    "grey_dilation",
-    "grey_erosion",
-    "grey_opening",
     "maximum_filter",
     "maximum_filter1d",
     "median_filter",
     "minimum_filter",
     "minimum_filter1d",
-    "morphological_gradient",
-    "morphological_laplace",
     "percentile_filter",
     "rank_filter",
-    "white_tophat",
 ]
