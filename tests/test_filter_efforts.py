@@ -11,8 +11,11 @@ import pytest
 import slinky as sl
 from benchmarks.first import filters
 from slinky.frontend.ndimage.efforts import EFFORTS, effort_of_each
+from slinky.frontend.ndimage.lines import is_thin
+from slinky.frontend.worth import Estimate
 from slinky.ir.statements import Call, For, walk
 from slinky.pipeline import Pipeline
+from slinky.sched.efforts import found_far
 from slinky.sched.machines import Machine
 from slinky.sched.relations import relations
 from slinky.sched.tracks import work_of
@@ -38,8 +41,8 @@ FILTERS: dict[str, Callable[[Any], Any]] = {
 IMAGE = np.zeros(SHAPE, np.float32)
 
 
-def traced(function: Callable[[Any], Any]) -> Pipeline:
-    return sl.jit(native=False)(function).pipeline(IMAGE)
+def traced(function: Callable[[Any], Any], image: Any = IMAGE) -> Pipeline:
+    return sl.jit(native=False)(function).pipeline(image)
 
 
 def height(p: Pipeline) -> int:
@@ -106,6 +109,67 @@ def test_tasks_of_many_windows_have_strips_that_are_shown_to_slide() -> None:
     assert height(scheduled) >= 22
 
 
+FAR, NEAR, ALONG_A_ROW = (2500, 2500), (900, 900), (2, 100_000)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "axis", "takes_longer"),
+    [
+        (FAR, np.float64, 0, True),
+        (FAR, np.float64, 1, False),
+        (FAR, np.uint8, 0, True),
+        (NEAR, np.float64, 0, False),
+        (ALONG_A_ROW, np.float64, 0, False),
+        ((3, *FAR), np.float64, 0, False),
+        ((3, *FAR), np.float64, 1, True),
+        ((2500, 0), np.float64, 0, False),
+        (FAR, np.float64, None, False),
+        (FAR, np.float64, 2, False),
+        (FAR, np.float64, -2, False),
+    ],
+)
+def test_lines_through_many_pages_take_longer(shape: Any, dtype: Any, axis: int | None, takes_longer: bool) -> None:
+    array = (shape, np.dtype(dtype))
+    assert (found_far(array, array, axis) > 0) == takes_longer
+
+
+def test_strips_go_through_few_pages() -> None:
+    image = np.zeros(FAR)
+    p = traced(lambda a: sl.ndimage.maximum_filter1d(a, 5, 0), image)
+    call = next(call for call in relations(p, image).calls if call.effort is not None and call.effort.each)
+    assert call.effort is not None
+    of_y, of_x = (work_of(call, next(s for s in call.strips if s.position == k)).effort for k in (0, 1))
+    assert of_y is not None
+    assert of_y.computed == pytest.approx(call.effort.each * (FAR[0] + 4) * FAR[1])
+    assert of_x == work_of(call, None).effort == call.effort
+    assert call.effort.computed > of_y.computed
+    assert call.effort.scaled(2).along(0).computed == pytest.approx(2 * of_y.computed)
+
+
+@pytest.mark.parametrize("name", ["gaussian_filter", "uniform_filter", "maximum_filter"])
+def test_threads_share_filters_along_axes(name: str) -> None:
+    image = np.zeros((2048, 2048), np.float32)
+    p = traced(lambda a: getattr(sl.ndimage, name)(a, 3), image)
+    scheduled = sl.auto_schedule(p, image, machine=Machine(cores=2), workers=2)
+    assert "in 4 tasks" in str(sl.explain(scheduled))
+
+
+def test_filters_that_compute_for_most_of_the_time_need_not_be_larger_than_caches() -> None:
+    small = {"on_the_way": 10, "held": 20, "least": 4.0, "most": 4.0, "in_c": 4.0}
+    assert not Estimate(scheduled=2.0, told=1.0, **small).is_faster(1.25)
+    assert Estimate(scheduled=2.0, told=3.0, **small).is_faster(1.25)
+    assert not Estimate(scheduled=3.9, told=3.0, **small).is_faster(1.25)
+
+
+@pytest.mark.parametrize(
+    ("rows", "window", "thin"), [(16, 17, True), (64, 17, False), (16, 3, True), (200, 33, False), (3, 3, True)]
+)
+def test_strips_are_thin_where_scipy_takes_longer_for_their_halo(rows: int, window: int, thin: bool) -> None:
+    piece = np.zeros((rows + window - 1, 2048))
+    assert is_thin(piece, 0, window, piece.dtype) == thin
+    assert not is_thin(piece, 1, window, piece.dtype)
+
+
 @pytest.mark.parametrize("said", [-1, "much", None, np.nan])
 def test_what_callbacks_say_that_is_no_effort_is_not_heard(said: Any) -> None:
     """Attributes of these names may mean something else to their authors."""
@@ -123,3 +187,20 @@ def test_what_callbacks_say_that_is_no_effort_is_not_heard(said: Any) -> None:
     (call,) = relations(p, np.zeros(1 << 20, np.float32)).calls
     assert call.effort is None
     assert call.operations.count() == 1
+
+
+@pytest.mark.parametrize("axis", [-1, 7, "y", None, 0.5])
+def test_axes_of_lines_that_are_none_are_not_heard(axis: Any) -> None:
+    class Doubled:
+        effort_of_each, axis_of_lines = 100.0, axis
+
+        def __call__(self, a: Any, out: Any) -> None:
+            np.multiply(a, 2, out=out)
+
+    y, x = sl.variables("y x")
+    given, out = (sl.BufferExpr(name, np.float64, 2) for name in ("given", "out"))
+    sl.Func(Doubled(), [given[y, x]], [out[y, x]])
+    p = sl.build_pipeline([given], [out])
+    (call,) = relations(p, np.zeros(FAR)).calls
+    assert call.effort is not None
+    assert call.effort.computed == pytest.approx(100.0 * FAR[0] * FAR[1])

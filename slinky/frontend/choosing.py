@@ -141,8 +141,11 @@ class Chooser:
         except SchedulingError:
             return None
         by_numpy, in_loops = (self._estimate(each, traced, of) for each in (scheduled, found))
-        is_slower = by_numpy is not None and in_loops is not None and by_numpy.scheduled < in_loops.in_loops
-        return None if is_slower else found
+        if by_numpy is not None and in_loops is not None:
+            # Of wide windows the model of loops knows less than what was measured of them.
+            if by_numpy.scheduled < min(in_loops.in_loops, in_loops.in_c):
+                return None
+        return found
 
     def _may_move(self) -> bool:
         """Whether schedules may move to C by themselves."""

@@ -79,6 +79,12 @@ class Filter(Operation):
         found: float | None = getattr(self.call.kernel.function, "effort_of_each", None)
         return found
 
+    @property
+    def axis_of_lines(self) -> int | None:
+        """The axis along which it goes line by line, if it says that."""
+        found: int | None = getattr(self.call.kernel.function, "axis_of_lines", None)
+        return found
+
     def window_in_c(self, node: Node) -> int | None:
         """How many elements are in the window of each, where loops in C can be made of the kernel, or it has C of its
         own; None where not."""

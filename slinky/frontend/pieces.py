@@ -65,6 +65,12 @@ class Piece:
         found: float | None = getattr(self.kernel.function, "effort_of_each", None)
         return found
 
+    @property
+    def axis_of_lines(self) -> int | None:
+        """The axis along which it goes line by line, if it says that."""
+        found: int | None = getattr(self.kernel.function, "axis_of_lines", None)
+        return found
+
     def __call__(self, /, *operands: Any, **named: Any) -> None:
         if self.halo is None or self.kernel.output is not None:
             self._in_blocks(operands, named)

@@ -60,8 +60,8 @@ _REDUCED_SECONDS = {
 _COUNTED_SECONDS = 1e-8
 """The same of a histogram: to find the bin of an element."""
 
-_WINDOW_SECONDS, _WINDOW_SECONDS_IN_C = 6e-10, 1.6e-10
-"""What SciPy takes for an element of a window, and a loop in C that computes the same."""
+_WINDOW, _WINDOW_IN_C = 28.0, 7.5
+"""What SciPy takes for an element of a window, and a loop in C that computes the same, told as efforts are."""
 
 _PRODUCT_SECONDS = 1e-11
 """What a library of products of matrices takes to multiply two numbers and to add the result, on a few cores."""
@@ -74,6 +74,10 @@ _MORE_BY_A_THREAD = 0.7
 
 _TURNED_SECONDS = 1.5e-9
 """What it takes to read an element of an array whose axes are in another order, by strips."""
+
+_MOST_OF_ALL = 0.5
+"""Where filters compute for such a share of the time, it matters little what goes through memory: then threads that
+share them, and strips that have no halo, help where the caches hold everything, too."""
 
 _TEMPORARIES = {"var": 4, "std": 4}
 """How often reductions write or read arrays of their own, of the size of what they are given."""
@@ -96,10 +100,13 @@ class Estimate:
     """Where C does what it does to the bits that NumPy gives, and NumPy the rest."""
     in_loops: float = 0.0
     """The same by the schedule, if that is one for loops in C."""
+    told: float = 0.0
+    """The seconds of `least` that filters say they compute."""
 
     def is_faster(self, gain: float) -> bool:
         """Whether NumPy takes so many times what a schedule takes by NumPy's loops."""
-        return self.on_the_way > self.held and math.sqrt(self.least * self.most) >= gain * self.scheduled
+        may_be = self.on_the_way > self.held or self.told >= _MOST_OF_ALL * self.least
+        return may_be and math.sqrt(self.least * self.most) >= gain * self.scheduled
 
     def is_faster_in_c(self, gain: float) -> bool:
         """The same of loops in C."""
@@ -131,8 +138,8 @@ def estimate(
             continue
         window = node.operation.window_in_c(node) if isinstance(node.operation, Filter) else None
         effort = node.operation.effort_of_each if isinstance(node.operation, Filter) else None
-        each = _element_seconds(node, seconds_of) if window is None else window * _WINDOW_SECONDS
-        each = each if effort is None else effort / machine.near_bandwidth
+        each = _element_seconds(node, seconds_of) if window is None else window * _WINDOW / machine.near_bandwidth
+        each = each if effort is None else (effort + _found_far(node, of)) / machine.near_bandwidth
         beside = each * _elements(node, of) + _PRODUCT_SECONDS * _products(node, of)
         written = sum(_bytes(result.shape, result.dtype, of) for result in node.results)
         read = _read(node, of) * (1 + _TEMPORARIES.get(node.operation.name, 0))
@@ -147,7 +154,7 @@ def estimate(
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
         seconds += 0.0 if _is_in_place(node) else _cleared(node, of) / machine.clearing_bandwidth
         if window is not None:
-            own, moved = window * _WINDOW_SECONDS_IN_C * _elements(node, of), written
+            own, moved = window * _WINDOW_IN_C / machine.near_bandwidth * _elements(node, of), written
         elif _is_exact_in_c(node, is_function=each > 0.0):
             own, moved = 0.0, _PASSES_IN_C.get(node.operation.name, 0) * _read(node, of) + written
         else:
@@ -163,6 +170,7 @@ def estimate(
         scheduled=explanation.seconds + by_pieces + turned,
         in_c=in_c + ends / machine.bandwidth(ends) + turned,
         in_loops=explanation.seconds + beside_loops + turned,
+        told=told,
     )
 
 
@@ -279,6 +287,15 @@ def _elements(node: Node, of: Callable[[Length], int]) -> int:
     """How many elements a function computes; of what is no function of elements, how many it reads."""
     views = node.results if isinstance(node.operation, (Pointwise, Assembled)) else node.operands
     return sum(math.prod(map(of, view.shape)) for view in views)
+
+
+def _found_far(node: Node, of: Callable[[Length], int]) -> float:
+    """How much longer a filter computes each element that goes along lines whose elements lie apart in memory."""
+    from slinky.sched.efforts import found_far
+
+    assert isinstance(node.operation, Filter)
+    given, made = ((tuple(map(of, view.shape)), view.dtype) for view in (node.operands[0], node.results[0]))
+    return found_far(given, made, node.operation.axis_of_lines)
 
 
 def _element_seconds(node: Node, seconds_of: SecondsOf) -> float:

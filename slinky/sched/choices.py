@@ -107,6 +107,8 @@ class Choices:
     """How long the operations of each call take on what is near."""
     reducing: frozenset[int] = attrs.field()
     """The calls with a dimension that they reduce, along which they may be taken to pieces."""
+    far: frozenset[int] = attrs.field()
+    """The calls that compute longer unless they are in strips along some axis."""
 
     @works.default
     def _find_works(self) -> list[Work]:
@@ -120,16 +122,21 @@ class Choices:
     def _find_reducing(self) -> frozenset[int]:
         return frozenset(i for i, call in enumerate(self.calls) if any(s.is_reduced for s in call.strips))
 
+    @far.default
+    def _find_far(self) -> frozenset[int]:
+        return frozenset(i for i, call in enumerate(self.calls) if call.effort is not None and call.effort.more_at_once)
+
     def best(self, lasts: tuple[int, ...], members: tuple[int, ...], tracks: tuple[Track, ...]) -> Choice | None:
         """The best way to run last calls with others along one of some tracks; None if there is none. A call alone may
         run at once."""
         choices = [] if members else [self._choice(None, 0, 1, self.unscheduled(lasts[0]), 0.0, 0)]
         fixed = self._fixed((*lasts, *members))
         for track in tracks:
-            choices += self._along(track, fixed, self._least(choices))
+            in_strips = fixed + self._more_in_strips(track)
+            choices += self._along(track, in_strips, self._least(choices))
             if self.reducing and not self.reducing.isdisjoint(track.calls):
                 for nest in nests_of(track, self.calls, self.readers):
-                    choices += self._nested(track, nest, fixed, self._least(choices))
+                    choices += self._nested(track, nest, in_strips, self._least(choices))
         most = self.aims.most_live
         small = self._worth_telling([choice for choice in choices if choice.live <= most])
         if small:
@@ -258,6 +265,14 @@ class Choices:
     def _fixed(self, calls: tuple[int, ...]) -> float:
         """How long the operations of calls take on what is near, and to have it there."""
         return sum([self.operating[i] for i in calls]) + self._outside(calls)
+
+    def _more_in_strips(self, track: Track) -> float:
+        """How much longer calls compute in strips; it may be less than nothing."""
+        if not self.far or self.far.isdisjoint(track.calls):
+            return 0.0
+        works = [(last.index, last.work) for last in track.lasts]
+        works += [(member.index, member.work) for member in track.members]
+        return sum([self.costs.operations(work) - self.operating[i] for i, work in works if i in self.far])
 
     def _outside(self, calls: tuple[int, ...]) -> float:
         """How long it takes to read what others have computed, and to write what others read.

@@ -244,7 +244,8 @@ class _Prober:
             return None
         each = getattr(operation.function, "effort_of_each", None)
         if isinstance(each, (int, float)) and each >= 0:
-            return effort_of_a_filter(math.prod(inputs[0][0]), each)
+            axis = getattr(operation.function, "axis_of_lines", None)
+            return effort_of_a_filter(inputs[0], outputs[0], each, axis if isinstance(axis, int) else None)
         if operation.pass_buffers:
             begins = [tuple([lo for lo, _ in each]) for _, each in (*read, *written)]
             return effort_of(operation.function, inputs, outputs, begins)

@@ -503,18 +503,27 @@ def work_of(call: Related, strips: Strips | None) -> Work:
             moving += size
     each_time *= PACKED if call.has_threads else 0
     moves = moving / strips.extent, float(still), strips.extent
-    again = _computed_again(call, strips)
-    return Work(*operations, *moves, call.in_loops, call.block, call.effort, float(each_time), again)
+    effort = _effort_in(call, strips)
+    again = _computed_again(call, strips, effort)
+    return Work(*operations, *moves, call.in_loops, call.block, effort, float(each_time), again)
 
 
-def _computed_again(call: Related, strips: Strips) -> float:
+def _effort_in(call: Related, strips: Strips) -> Effort | None:
+    """What the callback of a call does, in strips."""
+    if call.effort is None or not strips.reads:
+        return call.effort
+    _, motion = strips.reads[0]
+    return call.effort.along(None if motion is None else motion.axis)
+
+
+def _computed_again(call: Related, strips: Strips, effort: Effort | None) -> float:
     """How long a call computes the halo of a strip, where it computes all that it is given."""
-    if call.in_loops or call.effort is None or not call.effort.each:
+    if call.in_loops or effort is None or not effort.each:
         return 0.0
     (_, motion), shape = strips.reads[0], call.shapes[0]
     if motion is None:
-        return call.effort.computed
-    return call.effort.each * math.prod(shape) / shape[motion.axis] * max(motion.last - motion.first, 0.0)
+        return effort.computed
+    return effort.each * math.prod(shape) / shape[motion.axis] * max(motion.last - motion.first, 0.0)
 
 
 def lines_of(call: Related, position: int | None) -> Lines:

@@ -13,6 +13,7 @@ import numpy as np
 from slinky.errors import GraphError, SlinkyError
 from slinky.frontend.fixed import Fixed, fixed
 from slinky.frontend.kernels import Kernel, Understood, rank_of
+from slinky.frontend.ndimage.efforts import effort_of_each
 from slinky.frontend.ndimage.lines import (
     Weights,
     correlated,
@@ -75,6 +76,16 @@ class _Correlation(Understood):
         if is_thin(piece, self.axis, len(self.own.each), self.dtype) and gives_the_same():
             return correlated(piece, self.own, self.axis, self.dtype)
         return scipy_ndimage().correlate1d(piece, self.weights.array, self.axis, self.dtype, NEAREST, 0.0, self.origin)
+
+    @property
+    def effort_of_each(self) -> float | None:
+        """How long it computes each element of a piece."""
+        return effort_of_each("correlate1d", len(self.own.each))
+
+    @property
+    def axis_of_lines(self) -> int | None:
+        """The axis along which it goes."""
+        return self.axis
 
     def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
         """The same as arithmetic, of elements of a dtype: `at` gives the one at a place in the window. None where that
@@ -566,6 +577,11 @@ class _MeanOfIntegers(Understood):
     def effort_of_each(self) -> float | None:
         """How long it computes each element of a piece."""
         return self.step.effort_of_each
+
+    @property
+    def axis_of_lines(self) -> int | None:
+        """The axis along which it goes."""
+        return self.axis
 
     def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
         """The same as arithmetic, as `_Correlation.term` has it."""

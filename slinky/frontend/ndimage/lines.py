@@ -17,10 +17,15 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
+from slinky.frontend.ndimage.efforts import effort_of_each
+
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 LONGEST = 256
 """Of more rows than that, the halo is a small part, or work outgrows the cache."""
+
+EACH, OF_A_WEIGHT = 40, 26
+"""How long an element of the result takes here, and what each weight adds to that, told as efforts are."""
 
 SMALLEST = 1 << 12
 """Of fewer elements than that, NumPy's calls take longer than their work."""
@@ -61,8 +66,10 @@ def weights_of(given: Array) -> Weights:
 
 
 def is_thin(piece: Array, axis: int, size: int, dtype: np.dtype[Any]) -> bool:
-    """Whether a strip is one for which this is made: thin, not small, along another axis than the last, in floats."""
+    """Whether a strip is one for which this is made: so thin that SciPy takes longer for it and its halo, not small,
+    along another axis than the last, in floats."""
     made = piece.shape[axis] - size + 1
+    by_scipy = effort_of_each("correlate1d", size)
     return (
         axis < piece.ndim - 1
         and piece.size >= SMALLEST
@@ -70,6 +77,8 @@ def is_thin(piece: Array, axis: int, size: int, dtype: np.dtype[Any]) -> bool:
         and dtype in (np.float32, np.float64)
         and piece.dtype.kind in "biuf"
         and piece.dtype.itemsize <= 8
+        and by_scipy is not None
+        and made * (EACH + OF_A_WEIGHT * size) < piece.shape[axis] * by_scipy
     )
 
 

@@ -60,6 +60,11 @@ class _Extreme1d(Understood):
         """How long it computes each element of a piece."""
         return effort_of_each(self.name, self.size)
 
+    @property
+    def axis_of_lines(self) -> int | None:
+        """The axis along which it goes."""
+        return self.axis
+
     def term(self, at: Callable[[tuple[int, ...]], Any], rank: int, dtype: np.dtype[Any]) -> Any:
         """The same as arithmetic; None where it may not be what SciPy gives: of integers that float64, in which SciPy
         compares, does not hold, and of floats, if zeros of one sign are taken for those of the other."""

@@ -92,6 +92,12 @@ class Step:
         window = next((given[name] for name in ("footprint", "weights") if name in given), None)
         return effort_of_each(self.name, int(np.count_nonzero(window.array)) if isinstance(window, Fixed) else 1)
 
+    @property
+    def axis_of_lines(self) -> int | None:
+        """The axis along which it goes, if it goes along one."""
+        axis: int | None = dict(self.arguments).get("axis")
+        return axis
+
 
 def step(name: str, output: Output, **arguments: Any) -> Step:
     """A function of `scipy.ndimage` that gives arrays as large as the piece, the edges of which are cut off."""

@@ -92,11 +92,26 @@ class Effort:
     each: float = 0.0
     """How long it computes each element of what it is given, where it computes that for all of them, those of a halo
     included, and its result is cut out."""
+    more_at_once: float = 0.0
+    """How much longer it computes unless it is in strips along an axis of the first of its inputs."""
+    axis: int | None = None
+    """That axis."""
 
     def scaled(self, factor: float) -> Effort:
         """That of so many times as many elements."""
         streams = tuple([Stream(factor * each.moved, factor * each.at_hand) for each in self.streams])
-        return Effort(self.calls, self.operations, factor * self.computed, streams, self.each)
+        computed, more = factor * self.computed, factor * self.more_at_once
+        return Effort(self.calls, self.operations, computed, streams, self.each, more, self.axis)
+
+    def at_once(self, more: float, axis: int) -> Effort:
+        """That of it where it computes so much longer, unless it is in strips along an axis."""
+        return attrs.evolve(self, computed=self.computed + more, more_at_once=more, axis=axis)
+
+    def along(self, axis: int | None) -> Effort:
+        """That of it in strips along an axis of the first of its inputs; None: along none of that."""
+        if axis is None or axis != self.axis:
+            return self
+        return attrs.evolve(self, computed=self.computed - self.more_at_once, more_at_once=0.0, axis=None)
 
 
 class Counting:
