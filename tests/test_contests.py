@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ import pytest
 from c_programs import needs_compiler
 
 import slinky as sl
-from slinky.frontend import choosing, contests
+from slinky.frontend import choosing, contests, to_native
 from slinky.frontend.contests import ROUNDS, Contest, InTurn
+from slinky.frontend.reading import Reads
 from slinky.frontend.worth import Estimate
 
 Array = np.ndarray[Any, Any]
@@ -281,6 +284,33 @@ def test_what_is_faster_only_in_c_is_run_as_it_is_until_then(monkeypatch: pytest
     assert ("called as it is" in function.explain(X)) == is_lost
     function(X)
     assert plain.calls == 1 + ROUNDS + 1 + is_lost
+
+
+FACTOR = 2.0
+
+
+def scaled(x: Array) -> Array:
+    """A function that reads something global."""
+    return np.asarray((x[:-2] + x[1:-1] + x[2:])[:, 1:] * FACTOR - x[1:-1, :-1])
+
+
+@needs_compiler
+@pytest.mark.usefixtures("moves_at_once")
+def test_what_waits_for_c_is_not_asked_what_it_has_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run as it is it reads what is there, whatever that was before."""
+    monkeypatch.setattr(to_native, "PATIENCE", math.inf)
+    machine = sl.Machine(near_bandwidth=9e10, shared_bandwidth=9e10, memory_bandwidth=4e10)
+    function = sl.jit(workers=1, machine=machine)(scaled)
+    np.testing.assert_array_equal(function(X), scaled(X), strict=True)
+    assert any(isinstance(each, InTurn) and each.waits for each in function._ready.values())
+
+    def refused(_: Reads) -> bool:
+        raise AssertionError("it was asked")
+
+    monkeypatch.setattr(Reads, "hold", refused)
+    for factor in (2.0, 3.0):
+        monkeypatch.setattr(sys.modules[__name__], "FACTOR", factor)
+        np.testing.assert_array_equal(function(X), scaled(X), strict=True)
 
 
 def growing(x: Array) -> Array:

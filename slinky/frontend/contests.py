@@ -110,6 +110,19 @@ class InTurn:
         """Run a call whose arguments are all arrays and numbers."""
         return self.take(given, {}, given)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the function runs as it is until there is C: whatever else it has read by then, that is right."""
+        return not self.contest.is_open and not self.contest.is_over
+
+    def while_waiting(self, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """Run a call as it is, and count how long one waits."""
+        began = perf_counter()
+        result = self.plainly(*given, **named)
+        if isinstance(self.plan, Move):
+            self.plan.took(perf_counter() - began)
+        return result
+
     def take(self, given: Sequence[Any], named: Mapping[str, Any], leaves: Sequence[Any]) -> Any:
         """Run a call, whose `leaves` are the arrays and numbers among its arguments."""
         contest = self.contest

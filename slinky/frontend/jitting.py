@@ -133,6 +133,8 @@ class Jit:
                 return self._as_written(*given, **named)  # a list that is in itself
             if ready is self._plain or (ready is self._refused and self._holds()):
                 return self._as_written(*given, **named)
+            if isinstance(ready, InTurn) and ready.waits:
+                return ready.while_waiting(given, named)
             if ready is not None and self._holds() and self._traces.may_stand(given, named):
                 try:
                     if isinstance(ready, InTurn):
