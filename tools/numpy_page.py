@@ -343,7 +343,8 @@ def page() -> str:
     others = [name for name in ufuncs if name not in exact]
     parts = [
         PAGE,
-        "All ufuncs on elements, with `out=`, `where=` and `dtype=`, their `reduce`, `accumulate` and `outer`.",
+        "All ufuncs on elements, with `out=`, `where=` and `dtype=`, their `reduce`, `reduceat`, `accumulate` and "
+        "`outer`.",
         f"Exact: {_listed(exact)}.\n",
         f"Tolerance, for NumPy has several loops of them, for contiguous and other arrays: {_listed(others)}; "
         f"of complex numbers, also {_listed(sorted(ROUNDED_COMPLEX))}.\n",
@@ -351,6 +352,11 @@ def page() -> str:
         "\n".join(rows.values()) + "\n",
         "What these give depends on values, so that they force them: "
         f"{_listed(sorted(map(name_of, DATA_DEPENDENT - TABLE.keys())))}.\n",
+        "These stay whole, for nobody says that they could be cut: `apply_along_axis` of a function that is not "
+        "NumPy's (it may keep something; `@sl.rowwise` says of one that it does not), `piecewise` of functions that do "
+        "more than operators, ufuncs and numbers (`lambda v: v - v.min()` looks at all that a condition chooses), and "
+        "`linalg.lstsq`, `linalg.eig` and their like, whose results have shapes or dtypes that depend on values. So do "
+        "all functions that are not in the table.\n",
         f"With these, which write to what they are given, the function is called as it is: "
         f"{_listed(sorted(map(name_of, WRITING)))}, and `ufunc.at`.",
     ]

@@ -331,8 +331,8 @@ def _require_no_scalar(name: str, given: Any, out: tuple[Any, ...]) -> None:
 
 def _method(ufunc: np.ufunc, method: str, given: Any, out: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """What is no plain call of a ufunc of elements."""
+    from slinky.frontend import along_rows, functions
     from slinky.frontend import composed as composed  # the table is filled there
-    from slinky.frontend import functions
 
     if method == "at":
         raise trace_of(given).abandon(f"{ufunc.__name__}.at")
@@ -340,6 +340,8 @@ def _method(ufunc: np.ufunc, method: str, given: Any, out: tuple[Any, ...], keyw
         result = functions.reduced(ufunc.reduce, ufunc.__name__, *given, **{"axis": 0, **keywords})
     elif method == "accumulate":
         result = functions.accumulated(ufunc.accumulate, ufunc.__name__, *given, **{"axis": 0, **keywords})
+    elif method == "reduceat":
+        result = along_rows.reduceat(ufunc, *given, **keywords)
     elif method == "outer":
         result = functions.outer_of(ufunc, *given, **keywords)
     elif method == "__call__" and ufunc in TABLE and keywords.keys() <= _OF_PRODUCTS.get(ufunc, frozenset()):

@@ -13,7 +13,9 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.frontend import comparing as comparing  # they fill the table, too
+from slinky.frontend import along_rows as along_rows  # they fill the table, too
+from slinky.frontend import bits as bits
+from slinky.frontend import comparing as comparing
 from slinky.frontend import contracting as contracting
 from slinky.frontend import diagonals as diagonals
 from slinky.frontend import histograms as histograms
@@ -24,11 +26,13 @@ from slinky.frontend import transforms as transforms
 from slinky.frontend.arrays import LazyArray, Value, made, placed, whole_result
 from slinky.frontend.assembling import Assembled, Part
 from slinky.frontend.calling import broadcast_to, call_function, cast, filled, lifted, pointwise, sized
-from slinky.frontend.following import followed
+from slinky.frontend.following import attempt, followed
 from slinky.frontend.functions import ELEMENTS, WHOLE_AXES, reduced
 from slinky.frontend.given import as_lazy, axes_of, axis_of, is_set, trace_of
+from slinky.frontend.going_back import is_of_elements
 from slinky.frontend.nodes import Index
 from slinky.frontend.rearranging import COPY, VIEW, atleast_2d, broadcasted, concatenate, fused
+from slinky.frontend.selected import Selected
 from slinky.frontend.sizes import Length, Size, known, same
 from slinky.frontend.tables import ALONG, NotUnderstoodError, understood
 from slinky.frontend.views import common_shape
@@ -307,12 +311,12 @@ def vander(x: Value, N: Any = None, increasing: bool = False) -> LazyArray:  # n
 
 @understood(np.piecewise, how=ELEMENTS)
 def piecewise(x: Value, condlist: Any, funclist: Any) -> LazyArray:
-    """Numbers where conditions hold, those of the last one that does."""
+    """Numbers where conditions hold, or what functions of elements give there: those of the last one that does."""
     array, given = as_lazy(x), list(funclist)
     rank = len(array._shape)
-    if not rank or any(callable(each) or np.ndim(each) for each in given):
+    if not rank or any(np.ndim(each) if not callable(each) else not is_of_elements(each, LazyArray) for each in given):
         raise NotUnderstoodError("functions")
-    trace = trace_of((array, condlist, tuple(given)))
+    trace = trace_of((array, condlist, tuple(each for each in given if not callable(each))))
     is_one = not isinstance(condlist, (list, tuple)) and np.ndim(condlist) == 1
     conditions = [lifted(each, trace).astype(np.bool_) for each in ([condlist] if is_one else condlist)]
     if any(len(each._shape) != rank or not all(map(same, each._shape, array._shape)) for each in conditions):
@@ -322,6 +326,7 @@ def piecewise(x: Value, condlist: Any, funclist: Any) -> LazyArray:
     if len(given) != len(conditions):
         raise NotUnderstoodError("other numbers of functions")  # NumPy says so
     found = filled(array._shape, array.dtype, 0, trace)
-    for condition, value in zip(conditions, given, strict=True):
-        found[condition] = value
+    with attempt(trace, [array, *conditions]):
+        for condition, value in zip(conditions, given, strict=True):
+            found[condition] = value(Selected(array, condition)) if callable(value) else value
     return found

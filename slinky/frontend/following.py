@@ -47,7 +47,7 @@ def followed(function: Callable[..., Any], given: Any, keywords: dict[str, Any])
     if own is None:
         below: Any = getattr(function, "_implementation", function)
         own = trace.followed[function] = _seeing_lazy_arrays(below, trace)
-    with _attempt(trace, lazy_arrays((given, keywords))):
+    with attempt(trace, lazy_arrays((given, keywords))):
         result = own(*given, **keywords)
     if type(result) is LazyArray:
         node = result._cell.result.node
@@ -57,7 +57,7 @@ def followed(function: Callable[..., Any], given: Any, keywords: dict[str, Any])
 
 
 @contextmanager
-def _attempt(trace: Trace, arrays: Iterable[LazyArray]) -> Iterator[None]:
+def attempt(trace: Trace, arrays: Iterable[LazyArray]) -> Iterator[None]:
     """Follow code, to its end: else all is as it was, and `NotUnderstoodError` is raised."""
     restore = _restoring(trace, arrays)
     if not ATTEMPTS.depth:

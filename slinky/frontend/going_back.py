@@ -15,8 +15,8 @@ import sys
 from collections.abc import Callable, Container, Iterator, Mapping
 from dis import Instruction
 from functools import lru_cache
-from inspect import CO_OPTIMIZED
-from types import CodeType, FrameType
+from inspect import CO_GENERATOR, CO_OPTIMIZED, CO_VARARGS, CO_VARKEYWORDS
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import attrs
@@ -55,7 +55,46 @@ def go_back(frame: FrameType, lazy: type) -> bool:
             return False
         if not all(_is_operand(local.get(name), lazy) for name in need.operands):
             return False
-    return all(_is_ufunc(frame, *names) for names in need.ufuncs)
+    return all(_is_ufunc(frame.f_globals, *names) for names in need.ufuncs)
+
+
+def is_of_elements(function: Any, lazy: type) -> bool:
+    """Whether a function gives what operators, and ufuncs of NumPy's, make of its one argument and of numbers, and does
+    nothing else."""
+    if isinstance(function, np.ufunc):
+        return function.nin == function.nout == 1
+    if type(function) is not FunctionType:
+        return False
+    code = function.__code__
+    if code.co_argcount != 1 or code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR):
+        return False
+    found, stack, places = None, _Stack(), iter(instructions_of(code))
+    for each in places:
+        if each.opname in ("RETURN_VALUE", "RETURN_CONST"):
+            found = _Constant() if each.opname == "RETURN_CONST" else stack.pop()
+            break
+        if each.is_jump_target or each.opname not in _OF_ELEMENTS or each.argrepr == "[]":
+            return False
+        if each.opname == "LOAD_DEREF":
+            stack.append(_Constant() if _is_cell_of_number(function, each.argval, lazy) else _Other())
+        else:
+            _STEPS[each.opname](stack, each)
+    need = None if stack or next(places, None) else _need_of_operand(found)
+    return (
+        need is not None
+        and not need.arrays
+        and need.operands <= {code.co_varnames[0]}
+        and all(_is_ufunc(function.__globals__, *names) for names in need.ufuncs)
+    )
+
+
+def _is_cell_of_number(function: FunctionType, name: str, lazy: type) -> bool:
+    """Whether a function finds an operand by the name of a variable of a function around it."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    try:
+        return name in cells and _is_operand(cells[name].cell_contents, lazy)
+    except ValueError:
+        return False  # it has no value yet
 
 
 def _locals_of(frame: FrameType) -> Mapping[str, Any]:
@@ -81,10 +120,10 @@ def _is_operand(value: Any, lazy: type) -> bool:
     )
 
 
-def _is_ufunc(frame: FrameType, module: str, name: str) -> bool:
-    """Whether a function comes to a ufunc of NumPy's by the name of a module and that in it."""
+def _is_ufunc(names: Mapping[str, Any], module: str, name: str) -> bool:
+    """Whether a function with these globals comes to a ufunc of NumPy's by the name of a module and that in it."""
     try:
-        found = frame.f_globals[module]
+        found = names[module]
     except KeyError:
         return False
     is_numpy = is_module(found) and found.__name__ == "numpy"
@@ -328,7 +367,7 @@ def _other(count: int | None) -> Callable[[_Stack, Instruction], None]:
 
 
 _STEPS: dict[str, Callable[[_Stack, Instruction], None]] = {
-    **dict.fromkeys(["CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN", "PRECALL", "RESUME"], _nothing),
+    **dict.fromkeys(["CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "NOP", "NOT_TAKEN", "PRECALL", "RESUME"], _nothing),
     **dict.fromkeys(["LOAD_CONST", "LOAD_SMALL_INT"], _constant),
     **dict.fromkeys(
         ["LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_FAST_LOAD_FAST",
@@ -352,3 +391,11 @@ _STEPS: dict[str, Callable[[_Stack, Instruction], None]] = {
     "BINARY_SUBSCR": _subscript,
     "POP_TOP": _dropped,
 }  # fmt: skip
+
+_OF_ELEMENTS = frozenset(
+    ["BINARY_OP", "CACHE", "CALL", "COPY_FREE_VARS", "EXTENDED_ARG", "LOAD_ATTR", "LOAD_CONST", "LOAD_DEREF",
+     "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_LOAD_FAST",
+     "LOAD_GLOBAL", "LOAD_METHOD", "LOAD_SMALL_INT", "NOP", "NOT_TAKEN", "PRECALL", "PUSH_NULL", "RESUME",
+     "UNARY_INVERT", "UNARY_NEGATIVE", "UNARY_POSITIVE"]
+)  # fmt: skip
+"""Instructions whose results are all used by what comes after them."""

@@ -305,6 +305,16 @@ _REPLACED = {
 """What is put in the place of functions of NumPy's, by their identity."""
 
 
+_MEANT: dict[Callable[..., Any], Callable[..., Any]] = {
+    each: getattr(np, name) for name, each in (*_OF_LISTS.items(), *_MAKING.items())
+}
+
+
+def meant(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of NumPy's in whose place another one is put; others are what they are."""
+    return _MEANT.get(function, function)
+
+
 def is_replaced(value: Any) -> bool:
     """Whether something else is put in the place of NumPy, or of a function of it."""
     return value is np or id(value) in _REPLACED
