@@ -9,6 +9,7 @@ import re
 import statistics
 import tracemalloc
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,39 @@ def test_random_numbers_are_refused() -> None:
         jit(lambda x: x + random.random(3))(image(3))
     with pytest.raises(sl.TracingError, match="random numbers"):
         jit(lambda x, source: x + source.random(3))(image(3), random)
+
+
+def test_random_numbers_are_refused_by_whatever_name() -> None:
+    drawing = [np.random.default_rng, np.random.rand, np.random.normal]
+    for draw in drawing:
+        with pytest.raises(sl.TracingError, match=rf"random numbers \(numpy\.random\.{draw.__name__}\)"):
+            jit(_drawing(draw))(image(3))
+
+    def imports(x: Any) -> Any:
+        from numpy.random import PCG64, Generator
+
+        return x + Generator(PCG64(1)).random(3)
+
+    with pytest.raises(sl.TracingError, match=r"random numbers \(numpy\.random\.PCG64\)"):
+        jit(imports)(image(3))
+
+
+def _drawing(draw: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x: x + draw(3)
+
+
+def test_random_numbers_may_be_spoken_of() -> None:
+    def function(x: Any, seed: Any = None) -> Any:
+        if isinstance(seed, np.random.Generator):
+            return x
+        random = np.random
+        return x * 2 if seed is None else x + random.default_rng(seed).random(3)
+
+    traced = jit(function)
+    for array in (image(3), image(7), image(3)):
+        assert_same(traced(array), function(array))
+    with pytest.raises(sl.TracingError, match=r"random numbers \(numpy\.random\.default_rng\)"):
+        traced(image(3), 5)
 
 
 def test_writing_to_an_argument_is_refused() -> None:

@@ -223,8 +223,9 @@ is done twice, that once. An array that shares memory with an argument, and that
   `image - DARK` has one trace for all darks. Smaller ones are constants, and are compared. An array in a default, or
   that comes in another way, is taken as it is where it is used, and copied if somebody may write to it later; it
   makes the function be traced at each call, if it is large.
-* **Refused** are random numbers, and writing to an argument: copy it first, as in `y = x.copy()`, or give it away, as
-  below. Code in place on other arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
+* **Refused** are random numbers, where what draws them is called, by whatever name (a generator that the function has
+  as an argument or a global, where it is named), and writing to an argument: copy it first, as in `y = x.copy()`, or
+  give it away, as below. Code in place on other arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
 * Where a function asks whether arrays are the same (`a is b`), it is called as it is with arrays that are; so it is
   where it returns a list or dictionary that something else holds.
 * Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and

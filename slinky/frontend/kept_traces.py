@@ -22,7 +22,8 @@ from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
 from slinky.frontend.lowering import count_of_funcs
 from slinky.frontend.opening import MOST_BYTES, Path, arrays_in, paths_of
-from slinky.frontend.reading import Reads, random_numbers
+from slinky.frontend.randomness import random_numbers
+from slinky.frontend.reading import Reads
 from slinky.frontend.reals import FLOATS, ToldFloatError
 from slinky.frontend.seeing import may_catch, takes_stand_ins
 from slinky.frontend.stand_ins import StandIns

@@ -26,7 +26,7 @@ from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.joining import Joining
 from slinky.frontend.operations import Ramp
 from slinky.frontend.places import attribute_of_next
-from slinky.frontend.reading import random_numbers
+from slinky.frontend.randomness import Randomness, drawn_by
 from slinky.frontend.reals import known_reals, now
 from slinky.frontend.sizes import Size, known
 from slinky.frontend.tables import EXACT_REDUCTIONS
@@ -52,7 +52,7 @@ class TracedNumpy(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "random":
-            raise random_numbers(self._trace.name, "numpy.random")
+            return Randomness(self._trace.name)
         if name in _OF_FILES:
             self._trace.reads_anew(f"np.{name}, which reads files,")
         found = _OF_LISTS.get(name) or _MAKING.get(name) or getattr(np, name)
@@ -66,7 +66,7 @@ class TracedNumpy(ModuleType):
         if value is np:
             return self
         name = _REPLACED.get(id(value))
-        return None if name is None else getattr(self, name)
+        return Randomness(self._trace.name).in_place_of(value) if name is None else getattr(self, name)
 
     def zeros(self, shape: Any, dtype: Any = float, *given: Any, **named: Any) -> Any:
         """Zeros: lazy ones where the shape is of sizes."""
@@ -317,7 +317,7 @@ def meant(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_replaced(value: Any) -> bool:
     """Whether something else is put in the place of NumPy, or of a function of it."""
-    return value is np or id(value) in _REPLACED
+    return value is np or id(value) in _REPLACED or drawn_by(value) is not None
 
 
 @attrs.frozen

@@ -34,13 +34,14 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
-from slinky.errors import SlinkyError, TracingError
+from slinky.errors import SlinkyError
 from slinky.frontend.class_names import OF_CONSTRUCTION, spoken_of
 from slinky.frontend.code_names import Names, all_attributes, asks_by_name, names_of
 from slinky.frontend.contents import arrays_inside, content, has_content, is_immutable, is_told
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.opened import is_enumeration, is_plain, is_plain_tuple
 from slinky.frontend.paths import all_code, passed_on
+from slinky.frontend.randomness import random_numbers
 from slinky.frontend.trusted import is_trusted
 from slinky.ir.given import is_module
 from slinky.unloaded import draws_numbers
@@ -86,14 +87,6 @@ _OF_C = (
     type(namedtuple("_Fields", "first").first),  # type: ignore[attr-defined]
 )
 """What classes have of C's for attributes and methods, and for the entries of named tuples."""
-
-
-def random_numbers(function: str, what: str) -> TracingError:
-    """What to raise where a function comes to random numbers."""
-    return TracingError(
-        f"{function} may not draw random numbers ({what}): they cannot be traced, for each call would have the same. "
-        f"Draw them outside of it, and give it the arrays as arguments"
-    )
 
 
 @attrs.frozen(eq=False)
@@ -487,7 +480,7 @@ class Reads:
 
     def _module(self, module: ModuleType, attributes: frozenset[str]) -> None:
         if module.__name__ == "numpy" and "random" in attributes:
-            raise random_numbers(self._stack[-1].__qualname__, "numpy.random")
+            self._refuse("numpy.random may draw random numbers")  # a traced function sees `Randomness` for it
         told = sorted(attributes & _STATES) if module.__name__ == "numpy" else []
         if told:
             self._refuse(f"numpy.{told[0]} tells what was set")
