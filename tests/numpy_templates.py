@@ -267,7 +267,7 @@ TEMPLATES = [
         np.piecewise({n}, [{same} > 0], [1, 2])
         np.piecewise({n}, [{same} > 0, {same} < -1], [lambda v: v + v, np.negative, 3])
         np.packbits({n} > 0, axis={k})
-        np.unpackbits(np.packbits({n} > 0), count=5)
+        np.unpackbits(np.packbits({n} > 0, axis={k}), count=-1)
         np.unpackbits(abs({i}).astype(np.uint8), axis=-1, bitorder="little")
         np.maximum.reduceat({n}, [0, 0], axis={k})
         np.add.reduceat({i}, np.arange(0, {i}.shape[0], 2), axis=0)
