@@ -221,6 +221,29 @@ pipeline stack(a: int16[1], b: int16[1]) -> (o: int16[2]):
 # ----------------------------------------------------------------------------------------------------------------
 
 
+def test_what_is_put_together_is_taken_whole() -> None:
+    """Its readers take all of it, and it says by itself how much that is; the sources say nothing of it."""
+    y, x = sl.variables("y x")
+    a, b = (sl.BufferExpr(name, np.int64, 2) for name in "ab")
+    rgb, long = sl.BufferExpr("rgb", np.int64, 3), sl.BufferExpr("long", np.int64, 2)
+    sums, columns = sl.BufferExpr("sums", np.int64, 2), sl.BufferExpr("columns", np.int64, 1)
+    sl.copies.stack([a, b], rgb)
+    sl.copies.concatenate([a, b], long)
+    sl.Func(lambda a, out: np.sum(a, axis=0, out=out), [rgb[:, y, x]], [sums[y, x]], name="sums")
+    sl.Func(lambda a, out: np.sum(a, axis=0, out=out), [long[:, x]], [columns[x]], name="columns")
+    p = sl.build_pipeline([a, b], [sums, columns])
+    arrays = np.arange(15).reshape(5, 3), np.arange(15).reshape(5, 3) ** 2
+    found = np.zeros((5, 3), np.int64), np.zeros(3, np.int64)
+    p(*arrays, *found)
+    np.testing.assert_array_equal(found[0], arrays[0] + arrays[1])
+    np.testing.assert_array_equal(found[1], found[0].sum(axis=0))
+    p = sl.compute_at(sl.split_loop(p, "sums.y", 2), "stack", "for y")
+    p = sl.fold_storage(p, "rgb", "y")
+    p(*arrays, *found)
+    np.testing.assert_array_equal(found[0], arrays[0] + arrays[1])
+    assert "alloc rgb: int64[0..1, sums.y.min..sums.y.max fold 2, " in str(p)
+
+
 @pytest.mark.parametrize("shape", [(), *SHAPES])
 def test_transpose(shape: tuple[int, ...]) -> None:
     array = random(shape)

@@ -335,9 +335,10 @@ class _Walk:
         return bounds
 
     def _allowed_by_inputs(self, func: Func, access: Access, d: int) -> Interval:
-        """The bounds of a dimension that nobody asks for: as far as the inputs of the pipeline allow."""
+        """The bounds of a dimension that nobody asks for: its own domain, which what is stacked has, or as far as the
+        inputs of the pipeline allow."""
         dim = output_dims(access)[d]
-        allowed = allowed_by_inputs(func, dim, self._available)
+        allowed = self._own_domain(access.buffer, d) or allowed_by_inputs(func, dim, self._available)
         if allowed is None:
             name = access.buffer.name
             why = "its producer computes it whole" if dim in func.whole else "its readers take it whole (:)"
