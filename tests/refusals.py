@@ -45,7 +45,7 @@ NOT_IN_PLACE = (
     r"are not shown to write different elements of"
 )
 MEMORY_PLACE = r"lies in the memory of|cannot lie in the memory of|would share the memory of|which lies in its memory"
-OVERLAP = r"iterations ahead, (leaves alone|needs nothing|writes|reads)"
+OVERLAP = r"of an earlier iteration has yet to (read|write)"
 STAGES = f"runs in stages of|allocates anew in each iteration|{OVERLAP}"
 ORDER = r"takes .* in the order .*, and it is not shown to lie so"
 PIECES = r"in whole pieces of"

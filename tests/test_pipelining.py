@@ -444,7 +444,7 @@ def test_what_is_written_again_while_it_is_read_is_refused() -> None:
     with pytest.raises(sl.SchedulingError) as refused:
         sl.pipeline_loop(p, "for x")
     assert refused.value.reason == (
-        "stage 1 of loop x, iterations ahead, writes over what stage 2 still reads of scaled"
+        "stage 1 of loop x would write elements of scaled that stage 2 of an earlier iteration has yet to read"
     )
     assert 'sl.slide_window(p, "scale", "for x")' in str(refused.value)
     assert "scale writes scaled[" in str(refused.value)
@@ -466,7 +466,10 @@ def test_a_stage_that_needs_what_a_later_one_writes_is_refused() -> None:
     p = sl.reorder_statements(p, body)
     with pytest.raises(sl.SchedulingError) as refused:
         sl.pipeline_loop(p, "for x")
-    assert refused.value.reason == "stage 1 of loop x, iterations ahead, reads what stage 2 still writes of t"
+    assert (
+        refused.value.reason
+        == "stage 1 of loop x would read elements of t that stage 2 of an earlier iteration has yet to write"
+    )
 
 
 @pytest.mark.parametrize(
@@ -517,7 +520,10 @@ def test_a_smaller_fold_of_a_pipelined_loop_is_refused() -> None:
     p = sl.unfold_storage(in_stages(ROWS), "alloc intm", "y")
     with pytest.raises(sl.SchedulingError) as refused:
         sl.fold_storage(p, "alloc intm", "y", 3)
-    assert refused.value.reason == "stage 1 of loop y, iterations ahead, writes over what stage 2 still reads of intm"
+    assert (
+        refused.value.reason
+        == "stage 1 of loop y would write elements of intm that stage 2 of an earlier iteration has yet to read"
+    )
     assert 'p = sl.fold_storage(p, "alloc intm", "y")' in str(refused.value)
     assert "fold 4," in str(sl.fold_storage(p, "alloc intm", "y", 4))
 
@@ -614,7 +620,9 @@ def test_an_edit_is_proved_like_the_primitive() -> None:
         if fold == 4:
             assert "pipelined (1, 1) depth 2:" in str(edit.finish("in stages"))
         else:
-            with pytest.raises(sl.SchedulingError, match="writes over what stage 2 still reads of intm"):
+            with pytest.raises(
+                sl.SchedulingError, match="elements of intm that stage 2 of an earlier iteration has yet to read"
+            ):
                 edit.finish("in stages")
 
 

@@ -233,15 +233,15 @@ def folds_needed(version: Version, loop: For) -> dict[int, tuple[int, list[Expr]
 
 def _refusal(version: Version, loop: For, overlap: Overlap) -> SchedulingError:
     ahead, behind, buffer = overlap.ahead, overlap.behind, overlap.ahead.buffer
-    stage = f"stage {ahead.stage + 1} of loop {loop.variable}, iterations ahead,"
-    still = f"stage {behind.stage + 1} still {_VERBS[behind.writes]} of {buffer}"
+    stage, does = f"stage {ahead.stage + 1} of loop {loop.variable}", _VERBS[ahead.writes]
+    later = (
+        f"elements of {buffer} that stage {behind.stage + 1} of an earlier iteration has yet to {_VERBS[behind.writes]}"
+    )
     is_too_much = _is_too_much(overlap, loop)  # then folds are as they were, which says nothing of larger ones
     found = functools.cache(lambda: None if is_too_much else overtaken(version.program, buffer, loop.id))
 
     def reason() -> str:
-        if found():
-            return f"{stage} {_VERBS[ahead.writes]}{' over' if not behind.writes else ''} what {still}"
-        return f"not shown that {stage} {'leaves alone what' if ahead.writes else 'needs nothing that'} {still}"
+        return f"{stage} would {does} {later}" if found() else f"not shown that {stage} would {does} no {later}"
 
     return SchedulingError(
         reason,
@@ -252,7 +252,7 @@ def _refusal(version: Version, loop: For, overlap: Overlap) -> SchedulingError:
     )
 
 
-_VERBS = ("reads", "writes")
+_VERBS = ("read", "write")
 
 _HINT = "fold by what all iterations hold that may be under way, fold_storage(..., factor), or let fewer be (depth)"
 
