@@ -24,6 +24,7 @@ from mutants import (
     REFUSALS,
     REFUSED_EDITS,
     REWRITE_WORK,
+    RISING,
     SHARED_CALLS,
     SOUNDNESS,
     STAGES,
@@ -375,6 +376,30 @@ MUTANTS += mutants(
         "told: by how much",
         "known.tightest.get(terms, offset + 1) <= offset",
         "known.tightest.get(terms, offset + 2) <= offset + 1",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/rising.py",
+    (RISING,),
+    ("rising: divisors", "if d is second.denominator and at_least(d, 1, known):", "if d is second.denominator:"),
+    ("rising: factors", "        if at_least(factor, 0, known):\n", "        if True:\n"),
+    ("rising: the rest", "yield part, rest\n", "yield (part,)\n"),
+    ("rising: how far", "+ (offset // c) * d,)", "- (-offset // c) * d,)"),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/bounds.py",
+    (RISING,),
+    ("bounds: quotients one apart", "floor_divide(by + d - 1, d)", "floor_divide(by, d)"),
+    (
+        "bounds: divisors of a difference",
+        " or not at_least(d, 1, self.known):\n                continue\n            if self",
+        ":\n                continue\n            if self",
+        "with a negative divisor the bound holds, too, and is wider; nothing is claimed of such",
+    ),
+    (
+        "bounds: factors of a sum",
+        "if symbols(factor).isdisjoint(self.names) and at_least(factor, 0, self.known):",
+        "if symbols(factor).isdisjoint(self.names):",
     ),
 )
 MUTANTS += mutants(

@@ -33,7 +33,7 @@ from slinky.symbolic.expressions import (
     minimum,
 )
 from slinky.symbolic.facts import Facts, facts
-from slinky.symbolic.products import at_least
+from slinky.symbolic.lower_bounds import at_least
 from slinky.symbolic.solving import Limit, Side, limit_of, remainder_of
 from slinky.symbolic.traversal import substitute, symbols
 

@@ -12,10 +12,11 @@ in which one stands more often, three rewritings come first, and the tightest re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import permutations
 from math import lcm
 from typing import TypeAlias, cast
 
-from slinky.symbolic.arithmetic import spread
+from slinky.symbolic.arithmetic import divide_out, spread
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
     And,
@@ -47,7 +48,7 @@ from slinky.symbolic.expressions import (
     select,
 )
 from slinky.symbolic.intervals import Interval, point
-from slinky.symbolic.products import at_least
+from slinky.symbolic.lower_bounds import at_least
 from slinky.symbolic.proofs import NO_FACTS, Facts, prove
 from slinky.symbolic.simplification import decide as decide
 from slinky.symbolic.simplification import simplify as simplify
@@ -153,6 +154,7 @@ class _Bounder:
         high = [(part.max if c > 0 else part.min, c) for part, (_, c) in zip(parts, node.terms, strict=True)]
         plain = Interval(linear_sum(node.constant, low), linear_sum(node.constant, high))
         rewritten = self._sum_of_choices(node) or self._sum_of_quotients(node)
+        rewritten = rewritten or self._difference_of_quotients(node) or self._sum_of_products(node)
         return plain if rewritten is None else self._tighter(rewritten, plain)
 
     def _tighter(self, a: Interval, b: Interval) -> Interval:
@@ -219,6 +221,36 @@ class _Bounder:
         inner = self._again(whole)
         lo, hi = linear_sum(0, [(inner.min, 1), *least]), linear_sum(0, [(inner.max, 1), *most])
         return Interval(-((-lo) // common), hi // common)
+
+    def _difference_of_quotients(self, node: Sum) -> Interval | None:
+        """Bounds of a sum in which `a // d - b // d` stands, for a fixed symbol d that is at least 1, where `a - b` is
+        fixed: k, say. Then that is `k // d`, or one more if d does not divide k."""
+        ranging = [(atom, c) for atom, c in node.terms if not symbols(atom).isdisjoint(self.names)]
+        quotients = [(atom, c) for atom, c in ranging if isinstance(atom, FloorDivide)]
+        for (a, c), (b, other) in permutations(quotients, 2):
+            d, by = a.denominator, a.numerator - b.numerator
+            if c < 0 or c != -other or isinstance(d, Constant) or d is not b.denominator:
+                continue
+            if not (symbols(d) | symbols(by)).isdisjoint(self.names) or not at_least(d, 1, self.known):
+                continue
+            if self._affordable():
+                rest = linear_sum(node.constant, [term for term in node.terms if term[0] not in (a, b)])
+                i, least, most = self._again(rest), floor_divide(by, d), floor_divide(by + d - 1, d)
+                return Interval(i.min + c * least, i.max + c * most)
+        return None
+
+    def _sum_of_products(self, node: Sum) -> Interval | None:
+        """Bounds of `f * part + rest`, for a fixed factor that is not negative of all terms that range."""
+        ranging = [atom for atom, _ in node.terms if not symbols(atom).isdisjoint(self.names)]
+        if len(ranging) < 2 or not all(isinstance(atom, Product) for atom in ranging):
+            return None
+        for factor in cast(Product, ranging[0]).factors:
+            if symbols(factor).isdisjoint(self.names) and at_least(factor, 0, self.known):
+                part, rest = divide_out(node, factor)
+                if symbols(rest).isdisjoint(self.names) and self._affordable():
+                    inner = self._again(part)
+                    return Interval(multiply(factor, inner.min) + rest, multiply(factor, inner.max) + rest)
+        return None
 
     def _multiplied_out(self, node: Sum) -> Iterator[tuple[set[Expr], int, FloorDivide]]:
         """The multiples of `d * (n // d)` in a sum for a fixed sum d that is at least 1, each with its terms: such a

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 
 from slinky.symbolic.arithmetic import Terms, linear
 from slinky.symbolic.chaining import follows
-from slinky.symbolic.expressions import Expr, Max, Min, Select, difference
+from slinky.symbolic.expressions import Expr, Max, Min, Select, difference, linear_sum
 from slinky.symbolic.facts import Facts
 from slinky.symbolic.remainders import between
+from slinky.symbolic.rising import ways
 
 _DEEPEST = 10
 """Choices nested deeper are left to `prove`."""
@@ -51,7 +52,18 @@ def at_most(a: Expr, b: Expr, known: Facts, deepest: int = _DEEPEST) -> bool:
             if at_most(a, e, known, deeper):
                 return True
         return False
-    return kind is not Min and _follows(a, b, known)
+    return kind is not Min and (_follows(a, b, known) or rises(*difference(b, a), known, deeper))
+
+
+def rises(offset: int, terms: Terms, known: Facts, deepest: int = _DEEPEST) -> bool:
+    """Whether `0 <= offset + terms` by what products and quotients in it are made of, as a short look tells."""
+    return any(all(_not_negative(goal, known, deepest) for goal in goals) for goals in ways(offset, terms, known))
+
+
+def _not_negative(expr: Expr, known: Facts, deepest: int) -> bool:
+    offset, terms = linear(expr)
+    lower = linear_sum(0, [(atom, -c) for atom, c in terms if c < 0])
+    return at_most(lower, linear_sum(offset, [term for term in terms if term[1] > 0]), known, deepest)
 
 
 def _is_told(a: Expr, upper: Sequence[Expr], known: Facts) -> bool:

@@ -24,8 +24,8 @@ from slinky.symbolic.expressions import (
     metadata,
 )
 from slinky.symbolic.facts import Facts
+from slinky.symbolic.lower_bounds import at_least
 from slinky.symbolic.patience import current_patience
-from slinky.symbolic.products import at_least
 from slinky.symbolic.search import Search, compared
 from slinky.symbolic.traversal import evaluate, quotients, symbols
 

@@ -1,6 +1,7 @@
 """Proofs: does a condition hold for every assignment of integers that meets the facts?
 
-`prove` first looks for a short proof (`chaining`), then refutes `facts and not goal` (`search`).
+`prove` first looks for a short proof (`chaining`), then looks at what products and quotients are made of
+(`rising`), then refutes `facts and not goal` (`search`).
 
 Invariant: `prove` never says yes to what does not hold; it may say no where a cleverer prover would find the proof.
 Extents of buffers are at least 0 and fold factors at least 1; where a divisor is not positive, nothing is claimed.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from slinky.errors import cited
 from slinky.symbolic.chaining import follows
+from slinky.symbolic.comparing import rises
 from slinky.symbolic.expressions import (
     FALSE,
     And,
@@ -31,8 +33,8 @@ from slinky.symbolic.expressions import (
 )
 from slinky.symbolic.facts import NO_FACTS, Facts, facts
 from slinky.symbolic.lengths import holds_for_some_lengths
+from slinky.symbolic.lower_bounds import at_least, constant_lower_bound
 from slinky.symbolic.patience import current_patience
-from slinky.symbolic.products import at_least, constant_lower_bound
 from slinky.symbolic.search import Search
 from slinky.symbolic.witnesses import is_contradicted, may_hold
 
@@ -122,6 +124,8 @@ def _not_negative(expr: Expr, known: Facts) -> bool:
             return all(prove(nonnegative(linear_sum(offset, [(o, c), *rest])), known) for o in operands)
     if is_contradicted((offset, terms), known):
         return False
+    if rises(offset, terms, known):
+        return True
     against = nonnegative(linear_sum(-offset - 1, [(atom, -c) for atom, c in terms]))
     return not holds_for_some_lengths(against, known) and _refuted(against, known)
 

@@ -35,7 +35,7 @@ from slinky.symbolic.expressions import (
     scale,
     select,
 )
-from slinky.symbolic.products import at_least
+from slinky.symbolic.lower_bounds import at_least
 from slinky.symbolic.proofs import NO_FACTS, Facts, prove
 from slinky.symbolic.traversal import fold, rebuild
 

@@ -24,7 +24,7 @@ from slinky.symbolic.expressions import (
     multiply,
 )
 from slinky.symbolic.facts import Facts
-from slinky.symbolic.products import at_least
+from slinky.symbolic.lower_bounds import at_least
 from slinky.symbolic.traversal import symbols
 
 

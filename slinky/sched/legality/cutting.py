@@ -20,12 +20,13 @@ from slinky.sched.legality.side_by_side import contain_side_by_side
 from slinky.symbolic.arithmetic import spread
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
-from slinky.symbolic.expressions import Expr, Max, Min, Select, maximum, minimum
+from slinky.symbolic.expressions import Constant, Expr, FloorDivide, Max, Min, Node, Product, Select, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, impossible
+from slinky.symbolic.traversal import children
 
 _LONG = 4
-"""An end that is a choice between more cases is simplified where nothing else helps."""
+"""An end that is a choice between more cases is simplified where nothing else helps, and so is one with products."""
 
 _MOST_CUTS = 256
 """Not more often is an end of a region cut off to look for what covers the rest: in which order does not matter, so if
@@ -89,8 +90,21 @@ def contain_simplified(boxes: list[Box], region: Box, known: Facts) -> bool:
 
 
 def _is_long(end: Expr) -> bool:
-    """Whether there are choices among the choices of an end."""
-    return isinstance(end, (Min, Max, Select)) and spread(end) > _LONG
+    """Whether there are choices among the choices of an end, or in what it multiplies or divides by a symbol."""
+    if isinstance(end, (Min, Max, Select)) and spread(end) > _LONG:
+        return True
+    chooses = multiplies = False
+    met: set[Node] = set()
+    waiting: list[Node] = [end]
+    while waiting:
+        node = waiting.pop()
+        if node not in met:
+            met.add(node)
+            waiting.extend(children(node))
+            chooses |= isinstance(node, (Min, Max, Select))
+            multiplies |= isinstance(node, Product)
+            multiplies |= isinstance(node, FloorDivide) and not isinstance(node.denominator, Constant)
+    return chooses and multiplies
 
 
 def contain_by_comparing(boxes: list[Box], region: Box, known: Facts) -> bool:

@@ -39,6 +39,7 @@ from slinky.sched.legality.touches import (
 )
 from slinky.sched.remedies import PlaceOf, Remedy, first, instead, unfold_first
 from slinky.sched.small_runs import overwritten
+from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most, exceeds_at_most
 from slinky.symbolic.differences import at_most_in_all_cases, largest_difference, largest_fixed_difference
 from slinky.symbolic.envelopes import rises_plainly
@@ -224,7 +225,11 @@ def fits(high: Expr, low: Expr, factor: Expr, ranges: Mapping[Expr, Interval], k
         return True
     if most is None:  # else that is the same
         most = largest_fixed_difference(high, low, ranges, known)
-    return most is not None and shown(most + 1, factor, known)
+    if most is not None and shown(most + 1, factor, known):
+        return True
+    # Choices in what is multiplied stand in the way of all that: facts often tell which of them is taken.
+    plain_high, plain_low = simplify(high, known), simplify(low, known)
+    return (plain_high, plain_low) != (high, low) and fits(plain_high, plain_low, factor, ranges, known)
 
 
 def _moving_back(version: Version, window: Usage) -> Unproved | None:
