@@ -22,6 +22,7 @@ from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import (
     Condition,
     Expr,
+    FloorDivide,
     IsZero,
     Max,
     Min,
@@ -29,13 +30,15 @@ from slinky.symbolic.expressions import (
     Scalar,
     Select,
     Variable,
+    floor_divide,
     linear,
     linear_sum,
     maximum,
     minimum,
     negate,
 )
-from slinky.symbolic.intervals import Interval
+from slinky.symbolic.intervals import Interval, point
+from slinky.symbolic.lower_bounds import at_least
 from slinky.symbolic.proofs import Facts, impossible, prove
 from slinky.symbolic.traversal import children, fold, rebuild, substitute, symbols
 
@@ -70,6 +73,7 @@ _Wanted: TypeAlias = Callable[[Expr], bool]
 def _in_all_cases(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts, is_wanted: _Wanted) -> Expr | None:
     found: list[Expr] = []
     for (first, second), within in cases((a, b), known):
+        first, second = _divided_out(first, within), _divided_out(second, within)
         most = _largest(first, second, ranges, within, is_wanted)
         if most is None:
             return None
@@ -106,6 +110,25 @@ def at_most_in_all_cases(a: Expr, b: Expr, known: Facts) -> bool:
         at_most(first, second, within) or prove(first <= second, within)
         for (first, second), within in cases((a, b), known)
     )
+
+
+def _divided_out(expr: Expr, known: Facts) -> Expr:
+    """An expression with quotients of choices by what is at least 1 as choices of quotients: the same values."""
+
+    def visit(node: Node, parts: list[Node]) -> Node:
+        new = rebuild(node, parts) if parts else node
+        if (
+            isinstance(new, FloorDivide)
+            and isinstance(new.numerator, (Min, Max))
+            and at_least(new.denominator, 1, known)
+        ):
+            choice = minimum if isinstance(new.numerator, Min) else maximum
+            return choice(*[floor_divide(operand, new.denominator) for operand in new.numerator.operands])
+        return new
+
+    found = fold(expr, visit, {})
+    assert isinstance(found, Expr)
+    return found
 
 
 def _conditions(expr: Expr) -> Iterator[Condition]:
@@ -203,7 +226,8 @@ def _plain(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts, is_w
     if is_wanted(difference):
         return difference
     if symbols(difference).isdisjoint(ranges):
-        return None
+        # It is fixed, but two quotients in it may be no farther apart than scalars say, whatever the rest is.
+        ranges = {symbol: point(symbol) for symbol in symbols(difference) if type(symbol) is not Scalar}
     most = bounds(difference, ranges, known).max
     return most if is_wanted(most) else None
 

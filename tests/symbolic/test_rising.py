@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from slinky.symbolic.bounds import bounds
 from slinky.symbolic.comparing import at_most
+from slinky.symbolic.differences import largest_difference
 from slinky.symbolic.expressions import Condition, Expr, maximum, minimum, scalar, variable
 from slinky.symbolic.intervals import Interval
 from slinky.symbolic.proofs import facts, prove
@@ -106,6 +107,21 @@ def test_places_that_move_on_are_proved_to(goal: Condition) -> None:
 )
 def test_places_that_meet_are_not_proved_apart(goal: Condition) -> None:
     assert not prove(goal, KNOWN)
+
+
+def test_windows_clamped_before_they_are_divided_are_no_longer_than_others() -> None:
+    divisor, ranges = maximum(d, 1), {y: Interval(lo, hi)}
+    most = largest_difference(
+        minimum(y + 7, hi) // divisor + 2, maximum(y, lo) // divisor, ranges, facts(lo <= y, y <= hi)
+    )
+    assert most is not None
+    for number in range(1, 9):
+        starts = np.arange(-20, 20)
+        assert evaluate(most, {d: number}) == ((starts + 7) // number - starts // number).max() + 2
+    at_first = largest_difference((lo + 7) // divisor + 2, lo // divisor, ranges, facts(lo <= y, y <= hi))
+    assert at_first is most
+    unknown = largest_difference(minimum(y + 7, hi) // n, maximum(y, lo) // n, ranges, facts(lo <= y, y <= hi))
+    assert unknown is None
 
 
 def test_a_distance_that_is_no_multiple_is_rounded_down() -> None:
