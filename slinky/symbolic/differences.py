@@ -40,7 +40,7 @@ from slinky.symbolic.expressions import (
 from slinky.symbolic.intervals import Interval, point
 from slinky.symbolic.lower_bounds import at_least
 from slinky.symbolic.proofs import Facts, impossible, prove
-from slinky.symbolic.traversal import children, fold, rebuild, substitute, symbols
+from slinky.symbolic.traversal import children, fold, quotients, rebuild, substitute, symbols
 
 _MOST_SELECTS = 4
 """Selects of more conditions than these are left as they are: each condition doubles the cases."""
@@ -114,6 +114,8 @@ def at_most_in_all_cases(a: Expr, b: Expr, known: Facts) -> bool:
 
 def _divided_out(expr: Expr, known: Facts) -> Expr:
     """An expression with quotients of choices by what is at least 1 as choices of quotients: the same values."""
+    if not any(isinstance(each.numerator, (Min, Max)) for each in quotients(expr, {})):
+        return expr
 
     def visit(node: Node, parts: list[Node]) -> Node:
         new = rebuild(node, parts) if parts else node
@@ -226,6 +228,8 @@ def _plain(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts, is_w
     if is_wanted(difference):
         return difference
     if symbols(difference).isdisjoint(ranges):
+        if not quotients(difference, {}):
+            return None
         # It is fixed, but two quotients in it may be no farther apart than scalars say, whatever the rest is.
         ranges = {symbol: point(symbol) for symbol in symbols(difference) if type(symbol) is not Scalar}
     most = bounds(difference, ranges, known).max

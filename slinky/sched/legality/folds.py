@@ -216,6 +216,15 @@ def _unfitting(version: Version, window: Usage, factor: Expr) -> Unproved | None
 
 def fits(high: Expr, low: Expr, factor: Expr, ranges: Mapping[Expr, Interval], known: Facts) -> bool:
     """Whether what lies between two ends is shown to be no longer than a fold. `ranges` are those of loop variables."""
+    if _fits(high, low, factor, ranges, known):
+        return True
+    # Choices in what is multiplied stand in the way of all that: facts often tell which of them is taken.
+    plain = simplify(high, known), simplify(low, known)
+    return plain != (high, low) and _fits(*plain, factor, ranges, known)
+
+
+def _fits(high: Expr, low: Expr, factor: Expr, ranges: Mapping[Expr, Interval], known: Facts) -> bool:
+    """The same of ends as they are."""
     if at_most(high, low + (factor - 1), known):
         return True
     most = largest_difference(high, low, ranges, known)
@@ -225,11 +234,7 @@ def fits(high: Expr, low: Expr, factor: Expr, ranges: Mapping[Expr, Interval], k
         return True
     if most is None:  # else that is the same
         most = largest_fixed_difference(high, low, ranges, known)
-    if most is not None and shown(most + 1, factor, known):
-        return True
-    # Choices in what is multiplied stand in the way of all that: facts often tell which of them is taken.
-    plain_high, plain_low = simplify(high, known), simplify(low, known)
-    return (plain_high, plain_low) != (high, low) and fits(plain_high, plain_low, factor, ranges, known)
+    return most is not None and shown(most + 1, factor, known)
 
 
 def _moving_back(version: Version, window: Usage) -> Unproved | None:
