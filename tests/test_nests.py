@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
 import threading
 import time
@@ -320,6 +321,30 @@ def test_a_signal_ends_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
         signal.signal(signal.SIGUSR1, before)
     plan(values, found)
     assert (result == 1).all()
+
+
+def of_functions(a: sl.BufferExpr, out: sl.BufferExpr) -> None:
+    sl.arithmetic(np.exp(np.sin(a[y, x])), out[y, x], name="computed")
+
+
+def of_sums(a: sl.BufferExpr, out: sl.BufferExpr) -> None:
+    sl.reductions.sum(a[y, :], out[y], name="computed")
+
+
+@pytest.mark.parametrize(("func", "columns", "rank"), [(of_functions, 8, 2), (of_sums, 256, 1)])
+def test_signals_are_asked_for_by_what_is_done_rather_than_written(
+    func: Callable[..., None], columns: int, rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Functions weigh as many lines, and a sum as much as what it adds up."""
+    asked: list[None] = []
+    ask = ctypes.PYFUNCTYPE(ctypes.c_int)(lambda: asked.append(None) or 0)
+    monkeypatch.setattr(ctypes.pythonapi, "PyErr_CheckSignals", ask)
+    monkeypatch.setattr(entering, "PATIENCE", 100_001)
+    a, out = sl.BufferExpr("a", np.float64, 2), sl.BufferExpr("out", np.float64, rank)
+    func(a, out)
+    plan = sl.split_loop(sl.build_pipeline([a], [out]), "computed.y", 1).compile(backend="native")
+    plan(np.ones((4000, columns)), np.empty((4000, columns)[:rank]))
+    assert len(asked) >= 9
 
 
 def test_a_compiler_that_fails_is_an_error_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:

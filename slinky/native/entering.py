@@ -5,9 +5,10 @@ it: arrays, and what rings lie on, as NumPy's own objects, of which it reads whe
 bytes that the plan has reserved; integers; and numbers, converted as NumPy converts them. Its entry looks at all that,
 gives the lock of the interpreter away, calls the steps, and takes the lock again.
 
-A signal that has arrived, such as Ctrl-C, is heard every `PATIENCE` elements, when an iteration of a loop ends: the
-function takes the lock and asks Python. What its handler raises ends the function, and the run. A function of somebody
-else that fails ends it, too: where, and with which values of variables, is told beside.
+A signal that has arrived, such as Ctrl-C, is heard when work of `PATIENCE` is done, and an iteration of a loop ends:
+the function takes the lock and asks Python. What is done for an element weighs what it takes (`weights`). What the
+handler of the signal raises ends the function, and the run. A function of somebody else that fails ends it, too: where,
+and with which values of variables, is told beside.
 
 Invariant: what an entry declines, it declines before it has done anything.
 """
@@ -41,7 +42,7 @@ DECLINED = -1
 INTERRUPTED = -3
 """What a function returns that ends because Python has something to raise."""
 PATIENCE = 1 << 26
-"""So many elements are computed before it is asked whether a signal has arrived."""
+"""So much is done before it is asked whether a signal has arrived: lines of C, a nanosecond each at most."""
 
 MOST_TOLD = 62
 """The values of so many variables are told, at most, of a call that failed."""
@@ -161,10 +162,10 @@ class WatchedLines(PairedLines):
         self.endings.append(Ending(function, run.place, tuple(names[:MOST_TOLD])))
         self.write(f"return {ENDED};")
 
-    def called(self, output: str, rank: int) -> list[str]:
-        """So many elements were computed."""
-        extents = [f"{output}.extents[{d}]" for d in range(rank)]
-        return [f"slinky_done += {' * '.join(extents) or 1};"]
+    def called(self, array: str, rank: int, weight: int) -> list[str]:
+        """So much was done."""
+        factors = [*(f"{array}.extents[{d}]" for d in range(rank)), *[str(weight)] * (weight > 1)]
+        return [f"slinky_done += {' * '.join(factors) or 1};"]
 
     def iteration_ended(self, body: Steps) -> None:
         """An iteration has ended: ask, if it was long ago, where the loop itself makes calls."""
@@ -173,7 +174,7 @@ class WatchedLines(PairedLines):
             self.asked()
 
     def spent(self, work: str) -> None:
-        """So many elements were computed."""
+        """So much was done."""
         self.write(f"slinky_done += {work};")
 
     def worked(self, first: int, work: int) -> None:

@@ -40,6 +40,7 @@ from slinky.native.kernel_sets import operand_sizes
 from slinky.native.parts import live_steps
 from slinky.native.tiles import Surroundings, TileLines
 from slinky.native.walking import every_step
+from slinky.native.weights import weight_of
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.plan_tree import (
     Assign,
@@ -342,8 +343,9 @@ class JoinedLines(TileLines):
                     self.write(f"const array {name} = {array.text};")
                 operands.append(name)
             self.write(f"{kernel}({', '.join([*(f'&{name}' for name in operands), *whole.numbers])});")
+            weight = -(-weight_of(whole.formula) // count)
             for name in operands[-count:]:
-                for line in self.called(name, whole.formula.rank):
+                for line in self.called(name, whole.formula.rank, weight):
                     self.write(line)
 
 

@@ -463,7 +463,9 @@ class _ProgramLines(JoinedLines):
 
     # Calls --------------------------------------------------------------------------------------------------------
 
-    def call(self, kernel: str, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> None:
+    def call(
+        self, kernel: str, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str], *, most: int = -1
+    ) -> None:
         """Call the function of a formula; row by row along dimensions along which an operand is folded."""
         axes = [*formula.inputs, *_own_axes(formula.rank)]
         along = dict.fromkeys(
@@ -474,7 +476,7 @@ class _ProgramLines(JoinedLines):
         )
         if not along:
             alone = [attrs.evolve(array, text=_placed(array, {})) for array in arrays]
-            super().call(kernel, formula, alone, numbers)
+            super().call(kernel, formula, alone, numbers, most=most)
             return
         output = arrays[-1]
         counts = dict(output.rows)

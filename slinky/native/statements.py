@@ -39,6 +39,7 @@ from slinky.native.names import CNames
 from slinky.native.operators import C_TYPES, constant_text
 from slinky.native.reducing import EXTREMA
 from slinky.native.sums import Facts
+from slinky.native.weights import weight_of
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.plan_tree import (
     Assign,
@@ -451,7 +452,7 @@ class Lines:
                 text = text.replace(f"@{d}", "0")
             with self.block(f"if ({' || '.join(f'!({text}).extents[{d}]' for d in combined.axes)})"):
                 self.stop()
-        self.call(found.name, found.shape, [source, target], [])
+        self.call(found.name, found.shape, [source, target], [], most=0)
 
     def _copy(self, run: Run, func: LoweredFunc) -> None:
         """Call the function of a copy; where a source does not hold what it takes, the run fails."""
@@ -487,11 +488,13 @@ class Lines:
                 self.write(line)
             with self.block(f"if ({copier}({', '.join([*operands, *minima, *numbers])}))"):
                 self.stop()
-            for line in self.called(operands[-1].removeprefix("&"), len(arrays[-1].minima)):
+            for line in self.called(operands[-1].removeprefix("&"), len(arrays[-1].minima), 1):
                 self.write(line)
 
-    def call(self, kernel: str, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> None:
-        """Call the function of a formula."""
+    def call(
+        self, kernel: str, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str], *, most: int = -1
+    ) -> None:
+        """Call the function of a formula, which goes over all elements of one of the arrays (`most`)."""
         minima = [minimum.text for minimum in arrays[-1].minima] if formula.has_coordinates() else []
         lines: list[str] = []
         operands: list[str] = []
@@ -502,7 +505,8 @@ class Lines:
                 lines.append(f"const array {name} = {array.text};")
             operands.append(f"&{name}")
         lines.append(f"{kernel}({', '.join([*operands, *minima, *numbers])});")
-        lines += self.called(operands[-1].removeprefix("&"), formula.rank)
+        rank = formula.rank if most < 0 else len(formula.inputs[most])
+        lines += self.called(operands[most].removeprefix("&"), rank, weight_of(formula))
         if len(lines) == 1:
             self.write(lines[0])
             return
@@ -536,7 +540,7 @@ class Lines:
                 self.write(line)
             with self.block("if (slinky_code)"):
                 self.ended(run)
-            for line in self.called(operands[-1].removeprefix("&"), function.operands[-1].rank):
+            for line in self.called(operands[-1].removeprefix("&"), function.operands[-1].rank, function.operations):
                 self.write(line)
 
     def _number(self, value: Value, dtype: np.dtype[Any]) -> str:
@@ -564,8 +568,8 @@ class Lines:
         """What is done where a function of somebody else has failed, as `slinky_code` says."""
         self.write(f"return {ENDED};")
 
-    def called(self, output: str, rank: int) -> list[str]:
-        """What stands behind a call that wrote an array of this name."""
+    def called(self, array: str, rank: int, weight: int) -> list[str]:
+        """What stands behind a call that went over an array of this name, with so much work for each element."""
         return []
 
     def _argument(self, value: Value, dtype: np.dtype[Any]) -> str:

@@ -36,6 +36,7 @@ from slinky.native.operators import C_TYPES
 from slinky.native.statements import Lines, RangeText
 from slinky.native.sums import Sum
 from slinky.native.walking import every_step, nodes_in
+from slinky.native.weights import weight_of
 from slinky.runtime.arena import SiteKind
 from slinky.runtime.codegen.uses import names_assigned, names_used
 from slinky.runtime.plan_tree import (
@@ -334,10 +335,10 @@ class TileLines(Lines):
         """An iteration ends of a loop in which elements were computed without calls."""
 
     def worked(self, first: int, work: int) -> None:
-        """The lines from this one on are an outermost loop, of which each iteration computes so many elements."""
+        """The lines from this one on are an outermost loop, of which each iteration does so much."""
 
     def spent(self, work: str) -> None:
-        """So many elements were computed in lines above."""
+        """So much was done in lines above."""
 
     def _spend(self) -> None:
         if self._work:
@@ -361,7 +362,7 @@ class TileLines(Lines):
         self._kernels.see(formula, found.called)
         self._assumed |= assumed
         self._inlined += 1
-        self._work += math.prod(known)
+        self._work += math.prod(known) * weight_of(formula)
         with self.block(""):
             for n, array in enumerate(arrays):
                 self.write(f"const array slinky_{n} = {array.text};")
