@@ -115,6 +115,14 @@ def test_numbers_are_truths_where_numpy_takes_them(ufunc: np.ufunc) -> None:
                 ufunc(tensor(a, s.x), number)
 
 
+def test_powers_take_no_modulus_on_either_side() -> None:
+    """Python asks the exponent from 3.14 on."""
+    t = sl.Tensor(np.arange(3))
+    for ask in (lambda: pow(t, 2, 3), lambda: t.__rpow__(2, 3)):
+        with pytest.raises(sl.TensorError, match=r"takes no modulus: write a \*\* b % c"):
+            ask()
+
+
 def test_powers_are_those_of_arrays() -> None:
     a = ramp(9)
     t = tensor(a, s.x)

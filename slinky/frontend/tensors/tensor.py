@@ -300,7 +300,10 @@ class Tensor:
             raise TensorError("pow() of tensors takes no modulus: write a ** b % c")
         return _elementwise("power", operator.pow, (self, exponent))
 
-    __rpow__ = _reversed("power", operator.pow)
+    def __rpow__(self, base: object, modulus: object = None) -> Any:
+        if modulus is not None:  # of which Python asks from 3.14 on
+            raise TensorError("pow() of tensors takes no modulus: write a ** b % c")
+        return _elementwise("power", operator.pow, (base, self))
 
     def __divmod__(self, other: Any) -> Any:
         return np.divmod(self, other)
