@@ -385,3 +385,20 @@ def test_what_has_changed_since_it_was_loaded_is_not_exported_again(exported: Pa
     with pytest.raises(sl.ExportError, match="is not what was exported"):
         function.export(tmp_path / "again")
     assert not list((tmp_path / "again").glob("*.contents.json"))
+
+
+@needs_compiler
+def test_lambdas_have_a_page_of_contents_each(tmp_path: Path) -> None:
+    """The second export leaves the first as it is."""
+    options = {"smallest": 0, "workers": 1, "machine": sl.Machine()}
+    first = sl.jit(lambda a: np.maximum(a * 2 + 1, 0) * a, **options)
+    second = sl.jit(lambda a: np.minimum(a * 3 + 1, 0) * a, **options)
+    for function in (first, second):
+        function(VALUES)
+        function.export(tmp_path / "both")
+    assert len(list((tmp_path / "both").glob("*.contents.json"))) == 2
+    for function in (first, second):
+        before = function(VALUES)
+        function.load(tmp_path / "both")
+        np.testing.assert_array_equal(function(VALUES), before)
+        assert [each.asked for each in function._traces] == [{}]

@@ -89,7 +89,9 @@ class Settings:
 
     @property
     def _function(self) -> str:
-        return f"{re.sub('[^A-Za-z0-9_]', '_', self.name)[-80:]}-{_digest(self.name)[:12]}"
+        """Its name; functions without one of their own (`lambda`) are told apart by their source."""
+        own = f"{self.name} {self.source}" if "<lambda>" in self.name else self.name
+        return f"{re.sub('[^A-Za-z0-9_]', '_', self.name)[-80:]}-{_digest(own)[:12]}"
 
     def page(self, folder: Path) -> Path:
         """The page of contents in a folder; if there is none, one of the same function, to say what is otherwise."""
