@@ -481,12 +481,19 @@ def test_funcs_that_would_give_it_something_else() -> None:
         ({"parameters": ["a", "out", "user_data"]}, "has no user_data"),
         ({"parameters": "a out"}, "parameters must be a list"),
         ({"success": "yes"}, "success is an integer or None"),
+        ({"success": 2**40}, "success is what an int of C holds, -2147483648 to 2147483647, got 1099511627776"),
         ({"name": "no name"}, "Python identifier"),
     ],
 )
 def test_declarations_that_cannot_be(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(sl.GraphError, match=words):
         sl.c_function(**{"pointer": down().address, "inputs": {"a": PLANE}, "outputs": {"out": PLANE}, **changes})
+
+
+def test_no_more_dimensions_are_dense_than_there_are() -> None:
+    source = "int f(const slinky_buffer *a, const slinky_buffer *out) { return 0; }"
+    with pytest.raises(sl.GraphError, match="of which its arrays have 2 at most, got 3"):
+        sl.c_kernel(source, "f", inputs={"a": PLANE}, outputs={"out": PLANE}, dense=3)
 
 
 @pytest.mark.parametrize("given", [np.sin, len, "f", 0, -4, True])

@@ -62,6 +62,9 @@ NOT_DONE = -1
 
 _FLAT = "slinky_flat"
 
+_INTS = 1 << 8 * ctypes.sizeof(ctypes.c_int) - 1
+"""How many numbers of each sign an int of C holds."""
+
 
 @attrs.frozen(eq=False, repr=False)
 class CFunction:
@@ -343,6 +346,8 @@ def declared_kernel(
     arrays, count, numbers = _declared(inputs, outputs, scalars, name, what)
     if not is_integer(dense) or dense < 0:
         raise GraphError(f"{what}: dense is a number of dimensions, got {cited(dense)}")
+    if dense > (most := max(r for _, _, r in arrays)):
+        raise GraphError(f"{what}: dense counts dimensions, of which its arrays have {most} at most, got {dense}")
     operands = tuple([Operand(n, of, r, tuple([d < r - dense for d in range(r)]), (False,) * r) for n, of, r in arrays])
     parameters = usual_parameters(operands, numbers, minima=True)
     return CFunction(name, operands, count, numbers, parameters, 0, Pointer(0), source, again, operations)
@@ -405,6 +410,8 @@ def c_function(
     arrays, count, numbers = _declared(inputs, outputs, scalars, found.name or "f" if name is None else name, what)
     if success is not None and not is_integer(success):
         raise GraphError(f"{what}: success is an integer or None, got {cited(success)}")
+    if success is not None and not -_INTS <= success < _INTS:
+        raise GraphError(f"{what}: success is what an int of C holds, {-_INTS} to {_INTS - 1}, got {success}")
     again = None
     if found.python is not None:
         if parameters is not None or success != 0:
