@@ -118,7 +118,7 @@ def _drawing(draw: Callable[..., Any]) -> Callable[..., Any]:
 
 def test_random_numbers_may_be_spoken_of() -> None:
     def function(x: Any, seed: Any = None) -> Any:
-        if isinstance(seed, np.random.Generator):
+        if isinstance(seed, (np.random.Generator, str)) or issubclass(type(seed), np.random.BitGenerator):
             return x
         random = np.random
         return x * 2 if seed is None else x + random.default_rng(seed).random(3)

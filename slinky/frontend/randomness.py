@@ -73,5 +73,8 @@ class _Drawing:
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(value, self._own)
 
+    def __subclasscheck__(self, kind: type) -> bool:
+        return issubclass(kind, self._own)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own, name)
