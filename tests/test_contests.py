@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from slinky.frontend import choosing, contests, to_native
 from slinky.frontend.contests import ROUNDS, Contest, InTurn
 from slinky.frontend.reading import Reads
 from slinky.frontend.worth import Estimate
+from slinky.ir.statements import Program
 
 Array = np.ndarray[Any, Any]
 SECONDS = 120
@@ -284,6 +286,36 @@ def test_what_is_faster_only_in_c_is_run_as_it_is_until_then(monkeypatch: pytest
     assert ("called as it is" in function.explain(X)) == is_lost
     function(X)
     assert plain.calls == 1 + ROUNDS + 1 + is_lost
+
+
+def along_rows(x: Array) -> Array:
+    """Products of matrices, of which pieces may give other bits, and C nothing."""
+    return np.asarray(np.sort(x @ x.T, axis=1))
+
+
+@needs_compiler
+@pytest.mark.usefixtures("moves_at_once")
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_bit_changes_where_there_turns_out_to_be_no_c(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    """What pieces compute otherwise is not begun by pieces, to be called as it is later on."""
+    predicted = Estimate(on_the_way=50, held=100, least=1.0, most=1.0, scheduled=1.0, in_c=0.1, in_loops=0.1)
+    monkeypatch.setattr(choosing, "estimate", lambda *_: predicted)
+    if fails:
+        monkeypatch.setattr("slinky.native.plans.has_exact_code", _raises)
+    function = sl.jit(workers=1)(along_rows)
+    plain = counted(function)
+    function(X)
+    assert (plain.calls == 1) != fails
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sl.CompilationFailedWarning)
+        function.wait_native(SECONDS)
+        function(X)
+    function(X)
+    assert plain.calls == (0 if fails else 3)
+
+
+def _raises(_: Program) -> bool:
+    raise sl.CompilationError("no compiler works")
 
 
 FACTOR = 2.0

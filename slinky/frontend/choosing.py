@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from slinky.errors import SchedulingError
+from slinky.errors import CompilationError, SchedulingError
 from slinky.frontend.contests import MOST_BYTES, InTurn
 from slinky.frontend.explaining import exported_in_words, schedule_in_words
 from slinky.frontend.exporting import Asked, Loaded, asked
@@ -88,8 +88,9 @@ class Chooser:
             return False
         if not self._chooses or self.loaded is not None or not self._traces.keeps(traced) or traced.shares_otherwise:
             return False
-        is_exact = all(node.operation.exactness in EXACT_PIECES for node in traced.nodes)
-        return is_exact and all(computed_bytes(each, of) <= MOST_BYTES for each in (traced.nodes, traced.computed))
+        return _is_exact(traced) and all(
+            computed_bytes(each, of) <= MOST_BYTES for each in (traced.nodes, traced.computed)
+        )
 
     def _tried(
         self,
@@ -219,8 +220,11 @@ class Chooser:
         scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
         if (found := self._asked_in_c(scheduled)) is None:
             is_faster, is_faster_in_c = self._is_worth_while(scheduled, traced, of)
+            is_exact = _is_exact(traced)
+            if is_faster_in_c and not is_exact:  # it runs by pieces until then, and no bit may change if there is no C
+                is_faster_in_c = self._will_move(scheduled, traced, key, scalars, of)
             if is_faster_in_c or (is_faster and self._may_move()):
-                found = self._moving(traced, key, scalars, scheduled, of, stays=is_faster)
+                found = self._moving(traced, key, scalars, scheduled, of, stays=is_faster or not is_exact)
             elif is_faster:
                 found = scheduled.compile(backend="python" if self.loaded is not None else self._backend)
         if len(traced.scheduled) > KEPT_TRACES:
@@ -237,6 +241,17 @@ class Chooser:
             return None
         plan = scheduled.compile(backend=self._backend)
         return plan if getattr(plan, "runs_c", False) else None
+
+    def _will_move(
+        self, scheduled: Pipeline, traced: Traced, key: Shapes, scalars: dict[str, Any], of: Callable[[Length], int]
+    ) -> bool:
+        """Whether there is C for anything in a schedule, as far as that is known before it is compiled."""
+        from slinky.native.plans import has_exact_code
+
+        try:
+            return has_exact_code((self._in_loops(scheduled, traced, key, scalars, of) or scheduled).program)
+        except CompilationError:
+            return True  # whoever compiles it says why it cannot
 
     def _moving(
         self,
@@ -286,6 +301,11 @@ class Chooser:
         if getattr(runs, "runs_c", False) and self._moves:
             scheduled = self._in_loops(scheduled, traced, key, scalars, lengths(values)) or scheduled
         return schedule_in_words(scheduled, runs, contest, is_used=is_used)
+
+
+def _is_exact(traced: Traced) -> bool:
+    """Whether pieces give the bits that the function gives as it is."""
+    return all(node.operation.exactness in EXACT_PIECES for node in traced.nodes)
 
 
 def _arguments(
