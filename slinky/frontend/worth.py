@@ -77,7 +77,7 @@ _TURNED_SECONDS = 1.5e-9
 
 _MOST_OF_ALL = 0.5
 """Where filters compute for such a share of the time, it matters little what goes through memory: then threads that
-share them, and strips that have no halo, help where the caches hold everything, too."""
+share them help where the caches hold everything, too."""
 
 _TEMPORARIES = {"var": 4, "std": 4}
 """How often reductions write or read arrays of their own, of the size of what they are given."""
