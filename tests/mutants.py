@@ -45,6 +45,7 @@ OTHER_DTYPES, RESERVING = "tests/test_variant_dtypes.py", "tests/test_reserving.
 OTHER_ORDERS, FUSED_REDUCTIONS = "tests/test_variant_layouts.py", "tests/test_fused_reductions.py"
 FUSED_CALLS, STAGING = "tests/test_fused_calls.py", "tests/test_staging.py"
 BORDERS = "tests/test_copies.py::test_borders_of_less_than_nothing_do_not_overlap"
+DEPTHS, SHORT = "tests/test_depths.py", "tests/symbolic/test_short_proofs.py"
 COPY_PIECES = "tests/test_copy_pieces.py"
 FOLLOWED, SOLVING = "tests/symbolic/test_followed.py", "tests/symbolic/test_solving.py"
 REDUCTIONS, REDUCING_VARIANTS = "tests/test_reductions.py", "tests/test_variant_reductions.py"

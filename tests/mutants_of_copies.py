@@ -8,6 +8,7 @@ from mutants import (
     ALIASING,
     BORDERS,
     CALLS,
+    DEPTHS,
     FOLLOWED,
     GATE,
     NO_ALIAS,
@@ -194,4 +195,26 @@ MUTANTS += mutants(
     ("memory: dtypes", "    if one.dtype != other.dtype:\n", "    if False:\n"),
     ("memory: bounds", "if not all(x is y or prove(equal(x, y), known) for x, y in ends):", "if False:"),
     ("memory: iterations", "if not any(one_before_the_other(", "if False and not any(one_before_the_other("),
+)
+
+# How deep mirrored edges are read -----------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/graph/copying.py",
+    (DEPTHS,),
+    ("depths: behind the last element", "hi + twice - behind", "hi + twice - behind + 1"),
+    ("depths: before the first element", "lo - twice + before", "lo - twice + before - 1"),
+    ("depths: nothing behind", "at if behind == 0 else minimum(at, first)", "at"),
+    ("depths: nothing before", "at if before == 0 else maximum(at, last)", "at"),
+)
+MUTANTS += mutants(
+    "slinky/graph/depths.py",
+    (DEPTHS,),
+    (
+        "depths: what is asked first",
+        "largest_difference(own.min, asked.min, {}, known)",
+        "largest_difference(own.min, asked.max, {}, known)",
+    ),
+    ("depths: deep edges", " and found.value <= most else None", " else None"),
+    ("depths: wide windows", "most = max(_SHALLOW, widest)", "most = _SHALLOW"),
 )

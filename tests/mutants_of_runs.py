@@ -24,6 +24,7 @@ from mutants import (
     RESERVING,
     RINGS,
     SHARED,
+    SHORT,
     SOLVING,
     SOURCE,
     STAGES,
@@ -174,9 +175,9 @@ MUTANTS += mutants(
     "slinky/runtime/codegen/calls.py",
     (HOISTING, PLAN, SOURCE, CHECKED, AGREEMENT),
     ("plan: clamps", "effects.clamped_box(call, boxes.__getitem__)", "call.box"),
-    ("plan: empty calls", "unsure = [i for i in box if not prove(i.min <= i.max, writer.known)]\n        if any(", "unsure = []\n        if any("),
-    ("plan: regions inside", "                    self._writer.stop_if(negate(condition), BadRegion(number), call)\n", "                    pass\n"),
-    ("plan: longer than the fold", "            if not prove(extent <= fold, self._writer.known):\n", "            if False:\n"),
+    ("plan: empty calls", "unsure = [i for i in box if not writer.is_at_most(i.min, i.max, writer.known)]\n        if any(", "unsure = []\n        if any("),
+    ("plan: regions inside", "                    self._writer.stop_if(most < least, BadRegion(number), call)\n", "                    pass\n"),
+    ("plan: longer than the fold", "            if not self._writer.is_at_most(extent, fold, self._writer.known):\n", "            if False:\n"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/runtime/codegen/scopes.py",
@@ -192,7 +193,7 @@ MUTANTS += mutants(
     "slinky/runtime/codegen/views.py",
     (HOISTING, PLAN, SOURCE, AGREEMENT),
     ("plan: early windows", "            if not are_there:\n", "            if False:\n"),
-    ("plan: windows too long", " is not None and prove(c.extent <= fold, known)\n", " is not None\n"),
+    ("plan: windows too long", "            and writer.is_at_most(c.extent, fold, known)\n", ""),
     ("plan: whole dimensions", "is_whole = constant_value(offset) == 0 and constant_value(rest) == 0", "is_whole = constant_value(offset) == 0"),
 )  # fmt: skip
 MUTANTS += mutants(
@@ -350,6 +351,11 @@ MUTANTS += mutants(
         "        if not goal:\n            return offset >= 0",
         "        if not goal:\n            return offset >= -1",
     ),
+)
+MUTANTS += mutants(
+    "slinky/symbolic/lower_bounds.py",
+    (SHORT,),
+    ("lower bounds: the least of them", "return min(ends, default=None)", "return max(ends, default=None)"),
 )
 MUTANTS += mutants(
     "slinky/symbolic/comparing.py",

@@ -356,8 +356,8 @@ pipeline blur(inp: float32[1]) -> (out: float32[1]):
   check out.x.max == inp.x.max
   check inp.x.min <= inp.x.max or out.x.max <= out.x.min - 1
   alloc inp_reflect: float32[out.x.min - 1 .. out.x.max + 1]
-  inp_reflect[:] = reflect(inp[max(inp.x.min, min(2*inp.x.max - out.x.max, out.x.min - 1)) .. \
-min(inp.x.max, max(2*inp.x.min - out.x.min, out.x.max + 1))])
+  inp_reflect[:] = reflect(inp[max(inp.x.min, min(inp.x.max, out.x.min - 1)) .. \
+min(inp.x.max, max(inp.x.min, out.x.max + 1))])
   out[:] = blur(inp_reflect[:])"""
     )
 

@@ -7,11 +7,15 @@ edges lo..hi these intervals are, with i from a to b over a box,
 * between edges, nothing beyond: `max(a, lo) .. min(b, hi)`, which may be empty;
 * `NEAREST`: `max(lo, min(a, hi)) .. min(hi, max(b, lo))`;
 * `REFLECT`: `max(lo, min(a, 2*hi + 1 - b)) .. min(hi, max(b, 2*lo - 1 - a))`, `MIRROR` without the ones;
+* `REFLECT` where nobody goes further than `before` the first and `behind` the last element (`Depths`):
+  `max(lo, min(a, hi + 1 - behind)) .. min(hi, max(b, lo - 1 + before))`, `MIRROR` without the ones;
 * `WRAP`: all of `lo..hi`.
 
 Invariant: these hold every element that the copy takes from the source. A window that lies inside is read as it is; one
 that crosses an edge once needs what lies as deep inside of the edge as it lies beyond; where it is reflected more than
-once, both ends reach the other edge, and the interval is all of `lo..hi`.
+once, both ends reach the other edge, and the interval is all of `lo..hi`. Where it is known how deep that is at most,
+each end of the interval moves with one end of the window alone: so windows of windows stay short, and slide and fold.
+It may hold a few elements more than the others then, where a window ends next to an edge and does not cross it.
 
 Where a source with a boundary rule has no elements at all, the pipeline asks for outputs without elements: a check says
 so, and what is copied then is seen by nobody.
@@ -20,7 +24,7 @@ so, and what is copied then is seen by nobody.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -45,6 +49,11 @@ from slinky.symbolic.expressions import (
 )
 from slinky.symbolic.intervals import Interval, point
 from slinky.symbolic.traversal import symbols
+
+Depths: TypeAlias = "tuple[int | None, int | None]"
+"""How far before its first and behind its last element a source is read at most; None where that is not known."""
+
+UNKNOWN: Depths = (None, None)
 
 
 @attrs.frozen(eq=False)
@@ -92,9 +101,13 @@ class CopyFunc(Func):
         for source in sources:
             for d, i in enumerate(source.access.box):
                 _check_index(i, dims, f"copy {name!r}: dimension {d} of {source.access}")
-        accesses = [Access(s.access.buffer, _region(s)) for s in self.sources]
+        accesses = self.inputs_within([[UNKNOWN] * len(s.edges) for s in self.sources])
         super().__init__(_no_callback, accesses, [target], name)
         self.named = named
+
+    def inputs_within(self, depths: Sequence[Sequence[Depths]]) -> list[Access]:
+        """What it reads of each source, where nobody goes further beyond the edges along each dimension than this."""
+        return [Access(s.access.buffer, _region(s, own)) for s, own in zip(self.sources, depths, strict=True)]
 
     @property
     def may_read_nothing(self) -> bool:
@@ -192,15 +205,15 @@ class _Parameters:
                 raise AssertionError(f"{e} is no index of a copy")
 
 
-def _region(source: Source) -> tuple[Interval | None, ...]:
+def _region(source: Source, depths: Sequence[Depths]) -> tuple[Interval | None, ...]:
     """What a copy reads of a source, as a function of its dimensions."""
     return tuple(
-        i if i is None or edges is None else _beyond(i.min, edges, boundary)
-        for i, edges, boundary in zip(source.access.box, source.edges, source.boundaries, strict=True)
+        i if i is None or edges is None else _beyond(i.min, edges, boundary, own)
+        for i, edges, boundary, own in zip(source.access.box, source.edges, source.boundaries, depths, strict=True)
     )
 
 
-def _beyond(at: Expr, edges: Interval, boundary: Boundary | None) -> Interval:
+def _beyond(at: Expr, edges: Interval, boundary: Boundary | None, depths: Depths) -> Interval:
     lo, hi = edges.min, edges.max
     match boundary:
         case None:
@@ -211,8 +224,13 @@ def _beyond(at: Expr, edges: Interval, boundary: Boundary | None) -> Interval:
             return edges
         case Boundary.REFLECT | Boundary.MIRROR:
             twice = int(boundary is Boundary.REFLECT)
-            first = maximum(lo, minimum(at, 2 * hi + twice - at))
-            return Interval(first, minimum(hi, maximum(at, 2 * lo - twice - at)))
+            before, behind = depths
+            first = 2 * hi + twice - at if behind is None else hi + twice - behind
+            last = 2 * lo - twice - at if before is None else lo - twice + before
+            return Interval(
+                maximum(lo, at if behind == 0 else minimum(at, first)),
+                minimum(hi, at if before == 0 else maximum(at, last)),
+            )
 
 
 # ----------------------------------------------------------------------------------------------------------------

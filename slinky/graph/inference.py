@@ -24,6 +24,7 @@ from slinky.graph.boundaries import held_integers
 from slinky.graph.buffers import Access, BufferExpr
 from slinky.graph.collecting import Graph, unique_names
 from slinky.graph.copying import CopyFunc
+from slinky.graph.depths import depths_of
 from slinky.graph.domains import domains
 from slinky.graph.emptiness import why_empty
 from slinky.graph.extents import allowed_by_inputs, assigned_bounds, output_dims, with_values
@@ -38,6 +39,7 @@ from slinky.symbolic.explanations import LONGEST, brief
 from slinky.symbolic.expressions import (
     And,
     Condition,
+    Constant,
     Expr,
     Metadata,
     Scalar,
@@ -130,6 +132,7 @@ class _Walk:
             self.boxes[buffer] = tuple(Interval(lo, hi) for lo, hi in ends)
         self.needed: dict[BufferExpr, list[Interval | None]] = {}
         self.read: dict[tuple[BufferExpr, int], Interval] = {}
+        self.widest: dict[BufferExpr, int] = {}
         self.lowered: dict[Func, LoweredFunc] = {}
         self.boxes_of_funcs: dict[Func, Box] = {}
 
@@ -150,7 +153,7 @@ class _Walk:
             self.names[func],
             func.lowered_operation().substituted(self.domains),
             own_dims,
-            tuple(self._input_port(func, access, renamed) for access in func.inputs),
+            tuple(self._input_port(func, access, renamed) for access in self._inputs(func, box)),
             tuple(OutputPort(tuple(position[dim] for dim in output_dims(a)), a.buffer.dtype) for a in func.outputs),
             tuple((position[dim], box[dim]) for dim in func.whole),
             self._known_of_divisors(func),
@@ -384,6 +387,13 @@ class _Walk:
             return self.boxes[buffer][d]
         return Interval(metadata(buffer.name, d, "min"), metadata(buffer.name, d, "max"))
 
+    def _inputs(self, func: Func, box: Mapping[Variable, Interval]) -> Sequence[Access]:
+        """What a func reads; of a mirrored source no more than it takes to go as far beyond its edges as readers do."""
+        if not isinstance(func, CopyFunc):
+            return func.inputs
+        widest = self.widest.get(func.outputs[0].buffer, 1)
+        return func.inputs_within(depths_of(func, box, self.domains, self.checks.known, widest))
+
     def _input_port(self, func: Func, access: Access, renamed: dict[Expr, Expr]) -> InputPort:
         box: list[Interval] = []
         for d, i in enumerate(access.box):
@@ -459,6 +469,9 @@ class _Walk:
         for d, (i, given) in enumerate(zip(region, access.box, strict=True)):
             if given is None:
                 continue
+            width = given.extent
+            if isinstance(width, Constant):
+                self.widest[buffer] = max(self.widest.get(buffer, 1), width.value)
             if is_intermediate:
                 earlier = needed[d]
                 needed[d] = self._tidied(i if earlier is None else hull(earlier, i))

@@ -20,6 +20,7 @@ from slinky.symbolic.meaning import lasting_rows
 
 _STEPS = 20
 _DEPTH = 6
+_LAST = 1_000_000
 
 
 def follows(known: Facts, offset: int, terms: Terms) -> bool:
@@ -86,7 +87,8 @@ class _Chain:
     def _fewest(self, goal: dict[Expr, int]) -> tuple[Expr | None, Rows]:
         """The atom of the goal that the fewest rows can account for, and these rows. A quotient before a symbol.
 
-        An atom that no row accounts for may still cancel against the rows of another.
+        An atom that no row accounts for may still cancel against the rows of another. So may one of which nothing is
+        known but a number: it comes last, for what is known of the others may speak of it.
         """
         best: tuple[Expr | None, Rows] = None, ()
         fewest = 0
@@ -95,6 +97,8 @@ class _Chain:
             rows = self.upward.get(atom, ()) + upward if c > 0 else self.downward.get(atom, ()) + downward
             if rows:
                 count = 2 * len(rows) - (type(atom) is FloorDivide)
+                if count == 2 and len(rows[0][1]) == 1:
+                    count = _LAST
                 if not fewest or count < fewest:
                     best, fewest = (atom, rows), count
         return best

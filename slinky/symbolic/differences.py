@@ -30,15 +30,17 @@ from slinky.symbolic.expressions import (
     Scalar,
     Select,
     Variable,
+    constant,
     floor_divide,
     linear,
     linear_sum,
     maximum,
     minimum,
     negate,
+    scale,
 )
 from slinky.symbolic.intervals import Interval, point
-from slinky.symbolic.lower_bounds import at_least
+from slinky.symbolic.lower_bounds import at_least, constant_lower_bound
 from slinky.symbolic.proofs import Facts, impossible, prove
 from slinky.symbolic.traversal import children, fold, quotients, rebuild, substitute, symbols
 
@@ -216,7 +218,7 @@ def _clauses(expr: Expr, outer: type[Min] | type[Max], inner: type[Min] | type[M
 
 
 def _plain(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts, is_wanted: _Wanted) -> Expr | None:
-    """A bound of a difference: it is fixed, or a fact limits it, or interval arithmetic finds what it is at most."""
+    """A bound of a difference: it is fixed, or facts limit it, or interval arithmetic finds what it is at most."""
     difference = a - b
     if _is_of_scalars(difference):
         return difference
@@ -229,7 +231,8 @@ def _plain(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts, is_w
         return difference
     if symbols(difference).isdisjoint(ranges):
         if not quotients(difference, {}):
-            return None
+            least = constant_lower_bound(scale(difference, -1), known)
+            return None if least is None else constant(-least)
         # It is fixed, but two quotients in it may be no farther apart than scalars say, whatever the rest is.
         ranges = {symbol: point(symbol) for symbol in symbols(difference) if type(symbol) is not Scalar}
     most = bounds(difference, ranges, known).max

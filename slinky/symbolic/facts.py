@@ -34,6 +34,7 @@ from slinky.symbolic.expressions import (
     scale,
 )
 from slinky.symbolic.layers import grown
+from slinky.symbolic.traversal import substitute
 
 Linear: TypeAlias = tuple[int, Terms]
 """`0 <= constant + sum of coefficient * atom`. Unlike in a `Sum`, a choice may stand here as an atom."""
@@ -60,6 +61,8 @@ class Facts:
     own: tuple[Condition, ...]
     named_here: Expr | None
     """The symbol that the own conditions say the meaning of."""
+    meaning: Expr | None = None
+    """What that symbol stands for."""
     contradictory: bool = attrs.field(init=False)
     cases: tuple[Or, ...] = attrs.field(init=False)
     named: Mapping[Expr, tuple[Or, ...]] = attrs.field(init=False)
@@ -70,8 +73,10 @@ class Facts:
     """The rows in which an atom has a positive coefficient: they bound it from below."""
     downward: Mapping[Expr, Rows] = attrs.field(init=False)
     """The rows in which an atom has a negative coefficient."""
+    meanings: Mapping[Expr, Expr] = attrs.field(init=False)
+    """What the symbols stand for that are names, without other names."""
     is_indexed: bool = attrs.field(default=False, init=False)
-    """Whether the six above are there."""
+    """Whether the seven above are there."""
     answers: dict[Condition, bool] = attrs.field(factory=dict, init=False)
     costs: dict[Condition, int] = attrs.field(factory=dict, init=False)
     """What the answers cost that took a search (see `patience`)."""
@@ -104,7 +109,7 @@ class Facts:
 
     def naming(self, symbol: Expr, expr: Expr) -> Facts:
         """These facts, and that a symbol stands for an expression; neither they nor the expression speak of it."""
-        return _interned(self, _flat((equal(symbol, expr),)), symbol)
+        return _interned(self, _flat((equal(symbol, expr),)), symbol, expr)
 
     def conditions(self) -> tuple[Condition, ...]:
         """All conditions, oldest first."""
@@ -155,16 +160,18 @@ def _flat(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     return tuple(flat)
 
 
-def _interned(parent: Facts | None, own: tuple[Condition, ...], named: Expr | None = None) -> Facts:
+def _interned(
+    parent: Facts | None, own: tuple[Condition, ...], named: Expr | None = None, meaning: Expr | None = None
+) -> Facts:
     key = parent, own, named
     known = _known_facts.get(key)
     if known is None:
-        known = _known_facts.setdefault(key, Facts(*key))
+        known = _known_facts.setdefault(key, Facts(*key, meaning))
         _lately.append(known)
     return known
 
 
-_INDEX = frozenset(("contradictory", "cases", "named", "tightest", "upward", "downward"))
+_INDEX = frozenset(("contradictory", "cases", "named", "tightest", "upward", "downward", "meanings"))
 
 
 def _add_index(facts: Facts) -> None:
@@ -179,6 +186,9 @@ def _add_index(facts: Facts) -> None:
     tightest: dict[Terms, int] = {}
     upward: dict[Expr, Rows] = {}
     downward: dict[Expr, Rows] = {}
+    meanings: dict[Expr, Expr] = {}
+    if named is not None and facts.meaning is not None:
+        meanings[named] = substitute(facts.meaning, before.meanings) if before.meanings else facts.meaning
 
     def least(terms: Terms) -> int | None:
         known = tightest.get(terms)
@@ -203,6 +213,7 @@ def _add_index(facts: Facts) -> None:
         "tightest": grown(before.tightest, tightest),
         "upward": grown(before.upward, upward),
         "downward": grown(before.downward, downward),
+        "meanings": grown(before.meanings, meanings),
         "is_indexed": True,
     }
     for name, value in index.items():
@@ -240,6 +251,7 @@ class _Nothing:
     tightest: Mapping[Terms, int] = attrs.field(factory=dict)
     upward: Mapping[Expr, Rows] = attrs.field(factory=dict)
     downward: Mapping[Expr, Rows] = attrs.field(factory=dict)
+    meanings: Mapping[Expr, Expr] = attrs.field(factory=dict)
 
 
 _NOTHING = _Nothing()

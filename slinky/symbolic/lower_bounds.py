@@ -43,7 +43,7 @@ def constant_lower_bound(expr: Expr, known: Facts, deepest: int = _DEEPEST) -> i
         case Sum(constant=offset, terms=terms):
             total = offset
             for atom, c in terms:
-                bound = constant_lower_bound(atom, known, deepest - 1) if c > 0 else None
+                bound = constant_lower_bound(atom, known, deepest - 1) if c > 0 else _upper_bound(atom, known)
                 if bound is None:
                     return _bound_of_factors(expr, known) if _has_products(terms) else None
                 total += c * bound
@@ -77,6 +77,12 @@ def constant_lower_bound(expr: Expr, known: Facts, deepest: int = _DEEPEST) -> i
             bound = -(offset // terms[0][1])
             best = bound if best is None else max(best, bound)
     return best
+
+
+def _upper_bound(atom: Expr, known: Facts) -> int | None:
+    """An integer that an atom is never above, as the facts about it alone tell."""
+    ends = [offset // -terms[0][1] for offset, terms in known.downward.get(atom, ()) if len(terms) == 1]
+    return min(ends, default=None)
 
 
 def _bound_of_factors(expr: Sum, known: Facts) -> int | None:

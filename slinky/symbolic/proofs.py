@@ -11,8 +11,9 @@ Work is bounded, and answers are remembered with the facts.
 from __future__ import annotations
 
 from slinky.errors import cited
+from slinky.symbolic.arithmetic import Terms
 from slinky.symbolic.chaining import follows
-from slinky.symbolic.comparing import rises
+from slinky.symbolic.comparing import at_most, rises
 from slinky.symbolic.expressions import (
     FALSE,
     And,
@@ -36,6 +37,7 @@ from slinky.symbolic.lengths import holds_for_some_lengths
 from slinky.symbolic.lower_bounds import at_least, constant_lower_bound
 from slinky.symbolic.patience import current_patience
 from slinky.symbolic.search import Search
+from slinky.symbolic.traversal import substitute
 from slinky.symbolic.witnesses import is_contradicted, may_hold
 
 __all__ = ["NO_FACTS", "Facts", "constant_lower_bound", "facts", "impossible", "prove"]
@@ -124,10 +126,19 @@ def _not_negative(expr: Expr, known: Facts) -> bool:
             return all(prove(nonnegative(linear_sum(offset, [(o, c), *rest])), known) for o in operands)
     if is_contradicted((offset, terms), known):
         return False
-    if rises(offset, terms, known):
+    if rises(offset, terms, known) or _follows_from_meanings(offset, terms, known):
         return True
     against = nonnegative(linear_sum(-offset - 1, [(atom, -c) for atom, c in terms]))
     return not holds_for_some_lengths(against, known) and _refuted(against, known)
+
+
+def _follows_from_meanings(offset: int, terms: Terms, known: Facts) -> bool:
+    """Whether `0 <= offset + terms` by a short look at what the names in it stand for."""
+    meanings = known.meanings
+    if not meanings or not any(atom in meanings for atom, _ in terms):
+        return False
+    less, more = linear_sum(0, [(a, -c) for a, c in terms if c < 0]), linear_sum(offset, [t for t in terms if t[1] > 0])
+    return at_most(substitute(less, meanings), substitute(more, meanings), known)
 
 
 def _refuted(condition: Condition, known: Facts) -> bool:

@@ -19,7 +19,7 @@ from slinky.runtime.codegen.views import Views
 from slinky.runtime.codegen.writer import Writer, also, is_costly
 from slinky.runtime.operations import takes_out
 from slinky.runtime.plan_tree import BadRegion, Comparison, Conjunction, Guard, Name, Run, Stop, Value
-from slinky.symbolic.expressions import Expr, all_of, negate
+from slinky.symbolic.expressions import Expr, all_of
 from slinky.symbolic.intervals import Box, Interval
 from slinky.symbolic.proofs import Facts, prove
 
@@ -46,7 +46,7 @@ class Calls:
         """Add a call; nothing if its box is shown to be empty."""
         writer = self._writer
         box = clamped_box(writer, call, writer.facts.boxes, writer.known)
-        unsure = [i for i in box if not prove(i.min <= i.max, writer.known)]
+        unsure = [i for i in box if not writer.is_at_most(i.min, i.max, writer.known)]
         if any(prove(i.max < i.min, writer.known) for i in unsure):
             return
         if any(is_costly(end) for i in box for end in (i.min, i.max)):
@@ -54,7 +54,7 @@ class Calls:
                 Interval(writer.end(i.min, f"{name}_from"), writer.end(i.max, f"{name}_to"))
                 for i, name in zip(box, call.func.dim_names(), strict=True)
             )
-            unsure = [i for i in box if not prove(i.min <= i.max, writer.known)]
+            unsure = [i for i in box if not writer.is_at_most(i.min, i.max, writer.known)]
         if not unsure:
             self._compute(call, box)
             return
@@ -104,9 +104,9 @@ class Calls:
         for i, limit in zip(region, self._writer.facts.boxes[buffer], strict=True):
             if i == limit:
                 continue
-            for condition in (limit.min <= i.min, i.max <= limit.max):
-                if not prove(condition, self._writer.known):
-                    self._writer.stop_if(negate(condition), BadRegion(number), call)
+            for least, most in ((limit.min, i.min), (i.max, limit.max)):
+                if not self._writer.is_at_most(least, most, self._writer.known):
+                    self._writer.stop_if(most < least, BadRegion(number), call)
 
     def _require_fold(self, call: Call, buffer: str, region: Box, number: int) -> None:
         """Refuse a region that is longer than the fold of its buffer, unless it is shown not to be."""
@@ -117,6 +117,6 @@ class Calls:
             if fold is None:
                 continue
             extent = self._writer.difference(i.max, i.min) + 1
-            if not prove(extent <= fold, self._writer.known):
+            if not self._writer.is_at_most(extent, fold, self._writer.known):
                 test = Comparison(self._writer.value(extent), ">", self._views.rows(buffer, d))
                 self._writer.scope.add(Stop(test, BadRegion(number), self._writer.place(call)))

@@ -158,7 +158,9 @@ class Views:
 
     def _extent(self, i: Interval) -> Value:
         extent = self._writer.difference(i.max, i.min) + 1
-        return self._writer.value(extent if prove(extent >= 0, self._writer.known) else maximum(extent, 0))
+        return self._writer.value(
+            extent if self._writer.is_not_negative(extent, self._writer.known) else maximum(extent, 0)
+        )
 
     def part(self, output: str, region: Box) -> tuple[Name, Name]:
         """The name of the part of an output for a region, and of what says whether the output is contiguous."""
@@ -206,8 +208,11 @@ class Views:
         Where a loop or a branch never runs, its regions may have any length; what is shown there holds there alone.
         """
         folds = self._writer.facts.allocs[buffer].folds
+        writer = self._writer
         return all(
-            prove(c.extent >= 0, known) and (fold := folds[c.dim]) is not None and prove(c.extent <= fold, known)
+            writer.is_not_negative(c.extent, known)
+            and (fold := folds[c.dim]) is not None
+            and writer.is_at_most(c.extent, fold, known)
             for c in crops
         )
 
@@ -350,7 +355,7 @@ class Views:
         if is_whole and d not in self.stored[buffer].folded and length is None:
             return None
         extent = writer.difference(i.max, i.min) + 1
-        if not prove(extent >= 0, writer.known):
+        if not writer.is_not_negative(extent, writer.known):
             extent = maximum(extent, 0)
         if self._holds_one_row(buffer, d):
             offset = constant(0)  # wherever it is: so the view of it need not be made again in each iteration

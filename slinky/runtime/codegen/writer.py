@@ -21,9 +21,23 @@ from slinky.runtime.codegen.names import TakenNames
 from slinky.runtime.codegen.scopes import CodeScope, ScopedWriter
 from slinky.runtime.plan_tree import Failure, Name, Place, Stop
 from slinky.symbolic.bounds import simplify as simplify_choices
-from slinky.symbolic.expressions import Condition, Constant, Expr, Max, Metadata, Min, Scalar, Sum, Variable, variable
+from slinky.symbolic.comparing import at_most
+from slinky.symbolic.expressions import (
+    Condition,
+    Constant,
+    Expr,
+    Max,
+    Metadata,
+    Min,
+    Scalar,
+    Sum,
+    Variable,
+    linear,
+    linear_sum,
+    variable,
+)
 from slinky.symbolic.intervals import Interval
-from slinky.symbolic.proofs import Facts
+from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute
 
 
@@ -73,6 +87,20 @@ class Writer(ScopedWriter):
         if not is_costly(i.min) and not is_costly(i.max):
             return i
         return Interval(self.simplify(i.min, known), self.simplify(i.max, known))
+
+    def is_at_most(self, a: Expr, b: Expr, known: Facts) -> bool:
+        """Whether `a <= b` is shown. What ends stand for is compared first: that takes no search."""
+        return self.is_not_negative(b - a, known)
+
+    def is_not_negative(self, expr: Expr, known: Facts) -> bool:
+        """Whether an expression is shown never to be negative, where what is less is compared with what is more."""
+        offset, terms = linear(expr)
+        if any(is_costly(atom) or atom in self._ends for atom, _ in terms):
+            less = linear_sum(0, [(atom, -c) for atom, c in terms if c < 0])
+            more = linear_sum(offset, [(atom, c) for atom, c in terms if c > 0])
+            if at_most(self._expanded(less), self._expanded(more), known):
+                return True
+        return prove(expr >= 0, known)
 
     def assume(self, *conditions: Condition) -> None:
         """These conditions hold in the current scope from here on."""
