@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from slinky.errors import CompilationError
+from slinky.native import commands
 from slinky.runtime import forks
 
 MOST_WAITING = 64
@@ -73,7 +74,7 @@ class Background:
         self._waiting: deque[Job] = deque()
         self._current: Job | None = None
         self._thread: threading.Thread | None = None
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._is_over = False
 
     def take(self, work: Callable[[], Any]) -> Job | None:
@@ -106,20 +107,17 @@ class Background:
         """Whether the thread is the one that asks."""
         return threading.current_thread() is self._thread
 
-    def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def run(self, command: Sequence[str]) -> commands.Done:
         """Run a command to its end, which is soon if the process exits. Raises `OSError` if it cannot be run."""
         with self._lock:
             if self._is_over:
                 raise CompilationError("the process ends")
-            pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-            words: dict[str, Any] = {"encoding": "utf-8", "errors": "replace"}
-            self._process = subprocess.Popen(command, start_new_session=os.name == "posix", **words, **pipes)
-        process = self._process
+            process = subprocess.Popen(command, start_new_session=os.name == "posix", **commands.PIPES)
+            self._process = process
         try:
-            stdout, stderr = process.communicate()
+            return commands.said_by(process, command)
         finally:
             self._process = None
-        return subprocess.CompletedProcess(list(command), process.returncode, stdout, stderr)
 
     def end(self) -> None:
         """Take no more, and end what was started: the process exits."""

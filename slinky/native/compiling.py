@@ -35,6 +35,7 @@ import attrs
 
 from slinky.errors import CompilationError
 from slinky.kept import cache_folder
+from slinky.native import commands
 from slinky.native.background import BACKGROUND
 from slinky.runtime import forks
 
@@ -63,6 +64,8 @@ ROOM = 1 << 20
 """Where there is room for so many bytes, a compiler that fails did not fail for want of it."""
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO})
 """What a disk says that is full, or is not to be written to, whatever folders and files there are."""
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESTALE})
+"""What it says where somebody has removed a folder meanwhile."""
 LONGEST = 24 * 60 * 60
 """Nobody compiles one library for more seconds."""
 
@@ -101,7 +104,8 @@ class Compiler:
             except NoRoomError:
                 if folder == _usable_own_folder():
                     raise
-                _full.add(folder)
+                if folder.exists():
+                    _full.add(folder)
         path = _usable_own_folder() / name
         _under_way.compiled(text, self, path)
         return path
@@ -201,7 +205,9 @@ def _compiler_asked_for(asked: str) -> Compiler:
 def _version(command: tuple[str, ...]) -> str:
     """What a compiler says of its version."""
     words = [*command, "--version"]
-    done = subprocess.run(words, capture_output=True, check=True, timeout=60, encoding="utf-8", errors="replace")
+    done = commands.run(words, seconds=60)
+    if done.code:
+        raise subprocess.CalledProcessError(done.code, words, done.stdout, done.stderr)
     return done.stdout
 
 
@@ -282,19 +288,25 @@ def _in_bytes(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-_IN_C_ALONE = """
+_REQUIRED = """
 #ifdef __cplusplus
 #error this is C, and the compiler is one of C++: it would give functions other names
 #endif
+#if defined __FAST_MATH__ || defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
+#error the compiler is asked for -ffast-math or a part of it, by which results are others, here and elsewhere
+#elif !defined SLINKY_FAST && (defined __ASSOCIATIVE_MATH__ || defined __RECIPROCAL_MATH__ \
+                               || defined __NO_SIGNED_ZEROS__ || defined __NO_TRAPPING_MATH__)
+#error the compiler is asked for a part of -ffast-math, by which results are others, here and elsewhere
+#endif
 """
-"""Stands behind each text that is compiled."""
+"""Stands behind each text that is compiled: who asks for faster results says `fast=True`."""
 
 
 def _compile(text: str, made_by: Compiler, path: Path) -> None:
     try:
         with tempfile.TemporaryDirectory(dir=path.parent.absolute(), prefix="making-") as making:
             source, made = Path(making) / "kernel.c", Path(making) / "kernel.so"
-            source.write_bytes(_in_bytes(text + _IN_C_ALONE))
+            source.write_bytes(_in_bytes(text + _REQUIRED))
             try:
                 _run([*made_by.command, *made_by.flags, "-o", str(made), str(source), "-lm"], made)
             except CompilationError:
@@ -306,7 +318,7 @@ def _compile(text: str, made_by: Compiler, path: Path) -> None:
             os.replace(source, path.with_suffix(".c"))
             os.replace(made, path)
     except OSError as error:
-        kind = NoRoomError if error.errno in _NO_ROOM else CompilationError
+        kind = NoRoomError if error.errno in _NO_ROOM | _GONE else CompilationError
         raise kind(f"what is compiled cannot be kept in {path.parent}: {error}") from None
 
 
@@ -321,14 +333,11 @@ def _require_room(folder: Path) -> None:
 def _run(command: list[str], made: Path) -> None:
     """Make a library by a command. Raises `CompilationError`."""
     try:
-        if BACKGROUND.is_here():
-            done = BACKGROUND.run(command)
-        else:
-            done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8", errors="replace")
+        done = BACKGROUND.run(command) if BACKGROUND.is_here() else commands.run(command)
     except OSError as error:
         raise CompilationError(f"{shlex.join(command)} cannot be run: {error}") from None
-    if done.returncode or not made.exists():
-        raise CompilationError(f"{shlex.join(command)} failed:\n{done.stderr.strip()}")
+    if done.code or not made.exists():
+        raise CompilationError(f"{shlex.join(command)} failed:\n{done.words()}")
 
 
 def _write_through(path: Path, mode: int) -> None:
@@ -378,7 +387,8 @@ def _usable_own_folder() -> Path:
 def _is_ours(folder: Path) -> bool:
     """Whether this user alone can write to a folder, and libraries can be loaded from it."""
     with contextlib.suppress(OSError):
-        return os.access(folder, os.W_OK) and is_of(folder, this_user()) and not _is_for_data_alone(folder)
+        is_writable = folder.is_dir() and os.access(folder, os.W_OK)
+        return is_writable and is_of(folder, this_user()) and not _is_for_data_alone(folder)
     return False
 
 
