@@ -19,7 +19,8 @@ from slinky.native.compiling import compiler
 COMPILER = compiler()
 COMMAND = () if COMPILER is None else COMPILER.command
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
-FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-ffp-contract=off", "-fwrapv")
+_STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
+FLAGS = ("-std=c11", *_STRICT, "-O1", "-ffp-contract=off", "-fwrapv")
 SANITIZED = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 

@@ -367,3 +367,17 @@ def test_steps_fit_what_is_said_later() -> None:
     weights.set(np.array([1, 10, 100]))
     assert windows.shape == (2, 3)
     np.testing.assert_array_equal(sums.numpy(), [210, 543])
+
+
+@pytest.mark.parametrize("k", [0, 2])
+@pytest.mark.parametrize("place", [s.n, s.n + 2, 3 - s.n], ids=str)
+def test_sums_of_views_of_a_constant_size_which_may_be_none(k: int, place: Any) -> None:
+    t = sl.Tensor(np.arange(12.0).reshape(3, 4)).to(s.m, s.k)
+    view = t.to(s.m, s.n, constraints=[(s.k, place), (sl.size(s.n), k)])
+    first, step = (3, -1) if place is not s.n and "3" in str(place) else (2 if "2" in str(place) else 0, 1)
+    expected = np.arange(12.0).reshape(3, 4)[:, [first + step * n for n in range(k)]]
+    np.testing.assert_array_equal(view.numpy(), expected)
+    for backend in ("python", "native"):
+        np.testing.assert_array_equal(view.sum(s.n).numpy(backend=backend), expected.sum(1))
+        np.testing.assert_array_equal((view * 2).prod().numpy(backend=backend), (expected * 2).prod())
+        np.testing.assert_array_equal((view > 4).any(s.m).numpy(backend=backend), (expected > 4).any(0))

@@ -145,7 +145,8 @@ class Func:
 
     @property
     def may_read_nothing(self) -> bool:
-        """Whether there are elements for which nothing is read of an input. A callback is never given an empty view."""
+        """Whether there are elements for which nothing is read of an input. A callback is never given an empty view,
+        but along dimensions of a constant size that it reduces: `Reduction` says what that is of none."""
         return False
 
     def lowered_operation(self) -> Operation:

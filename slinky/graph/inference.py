@@ -32,6 +32,7 @@ from slinky.graph.funcs import Func
 from slinky.graph.naming import DimensionNames
 from slinky.graph.variants import DeclaredVariant
 from slinky.ir.families import with_variants
+from slinky.ir.operations import Reduction
 from slinky.ir.regions import input_regions, parameter_box
 from slinky.ir.statements import InputPort, LoweredFunc, OutputPort
 from slinky.symbolic.clamps import without_cut_off
@@ -153,7 +154,10 @@ class _Walk:
             self.names[func],
             func.lowered_operation().substituted(self.domains),
             own_dims,
-            tuple(self._input_port(func, access, renamed) for access in self._inputs(func, box)),
+            tuple(
+                self._input_port(func, access, renamed, _reduced(func.reduction, n))
+                for n, access in enumerate(self._inputs(func, box))
+            ),
             tuple(OutputPort(tuple(position[dim] for dim in output_dims(a)), a.buffer.dtype) for a in func.outputs),
             tuple((position[dim], box[dim]) for dim in func.whole),
             self._known_of_divisors(func),
@@ -171,7 +175,8 @@ class _Walk:
     ) -> LoweredFunc:
         """A variant of a func: what it runs, what that reads, and in which dtypes and orders."""
         inputs = tuple(
-            _taken_by(variant, self._input_port(func, access, renamed), access.buffer) for access in variant.inputs
+            _taken_by(variant, self._input_port(func, access, renamed, _reduced(variant.reduction, n)), access.buffer)
+            for n, access in enumerate(variant.inputs)
         )
         outputs = tuple(
             _taken_by(variant, port, access.buffer) for port, access in zip(lowered.outputs, func.outputs, strict=True)
@@ -394,7 +399,7 @@ class _Walk:
         widest = self.widest.get(func.outputs[0].buffer, 1)
         return func.inputs_within(depths_of(func, box, self.domains, self.checks.known, widest))
 
-    def _input_port(self, func: Func, access: Access, renamed: dict[Expr, Expr]) -> InputPort:
+    def _input_port(self, func: Func, access: Access, renamed: dict[Expr, Expr], reduced: Set[int]) -> InputPort:
         box: list[Interval] = []
         for d, i in enumerate(access.box):
             if i is None:
@@ -402,7 +407,7 @@ class _Walk:
                 continue
             box.append(Interval(substitute(i.min, renamed), substitute(i.max, renamed)))
             if not func.may_read_nothing and not prove(i.min <= i.max, self._where_it_gives(func, self._is_global)):
-                self._check_not_inverted(func, access, i)
+                self._check_not_inverted(func, access, i, d in reduced)
         return InputPort(tuple(box), access.buffer.dtype)
 
     def _known_of_divisors(self, func: Func) -> tuple[Condition, ...]:
@@ -449,7 +454,7 @@ class _Walk:
         ]
         return self.checks.known.also(*inside)
 
-    def _check_not_inverted(self, func: Func, access: Access, i: Interval) -> None:
+    def _check_not_inverted(self, func: Func, access: Access, i: Interval, is_reduced: bool) -> None:
         width = i.max - i.min
         if any(isinstance(s, Variable) and not isinstance(s, Scalar) for s in symbols(width)):
             named = {s.buffer for s in symbols(i.min) | symbols(i.max) if isinstance(s, Metadata)}
@@ -458,8 +463,11 @@ class _Walk:
                 f"func {self.names[func]!r}: the interval {i} of its input {access.buffer.name} {why_empty(i, known)}"
             )
         if all(isinstance(s, Scalar) for s in symbols(width)):
-            what = f"the interval {i} of {access.buffer.name}, read by func {self.names[func]}, must not be empty"
-            self.checks.require(width >= 0, what)
+            what = f"the interval {i} of {access.buffer.name}, read by func {self.names[func]}, must"
+            if is_reduced:  # it is declared what comes of no elements
+                self.checks.require(width >= -1, f"{what} have an extent of 0 or more")
+            else:
+                self.checks.require(width >= 0, f"{what} not be empty")
 
     def _note_read(self, access: Access, region: Box) -> None:
         """Add a region to what is read of a buffer. What is read whole asks for nothing in particular."""
@@ -486,6 +494,12 @@ class _Walk:
 
     def _text(self, expr: Expr) -> str:
         return self.dimension_names.text(expr, self.boxes)
+
+
+def _reduced(reduction: Reduction | None, n: int) -> frozenset[int]:
+    """The dimensions of an input of which a reduction says what comes of no elements."""
+    over = () if reduction is None else reduction.over
+    return frozenset(axis for _, axes in over if (axis := axes[n]) is not None)
 
 
 def _taken_by(variant: DeclaredVariant, port: AnyPort, buffer: BufferExpr) -> AnyPort:

@@ -51,7 +51,7 @@ static inline @T slinky_fmod_@N(@T a, @T b, int *raised)
 static inline @T slinky_remainder_@N(@T a, @T b, int *raised)
 {
     const @T rest = slinky_fmod_@N(a, b, raised);
-    return (@T)(rest + ((rest != 0) & @UNLIKE ? b : 0));
+    return (@T)(rest + (((rest != 0) & @UNLIKE) ? b : 0));
 }
 #endif
 """

@@ -97,6 +97,14 @@ static inline void slinky_release(slinky_block *all)
 }
 """
 
+_QUIET = """\
+#ifdef __clang__ /* which has not all of GCC's pragmas, and looks for uses of what every file has */
+#pragma clang diagnostic ignored "-Wunknown-pragmas"
+#pragma clang diagnostic ignored "-Wunused-function"
+#endif
+"""
+"""What keeps compilers from saying what is no fault of a program."""
+
 _ARRIVING = """\
 static inline int slinky_is_small(int64_t n) {{ return -{largest}LL <= n && n <= {largest}LL; }}
 
@@ -170,6 +178,7 @@ def _whole_source(program: Program) -> str:
     rank = max([kernels.rank, *(p.rank for p in (*program.inputs, *program.outputs))])
     parts = [
         _comment(_description(program, lines)),
+        _QUIET,
         HEAD.rstrip() + "\n#include <stdlib.h>\n\n",
         HELPERS,
         "\n",
@@ -201,7 +210,7 @@ def _nests_source(program: Program, reason: str) -> str:
         "function of others failed. It is given arrays, and for folded ones after how many bytes they begin again;",
         "memory of buffers of its own; integers of the plan, at most 2**31; and numbers.",
     ]
-    return f"{_comment(said)}{nests.portable_source()}"
+    return f"{_comment(said)}{_QUIET}{nests.portable_source()}"
 
 
 def _comment(lines: Sequence[str]) -> str:

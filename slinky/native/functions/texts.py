@@ -114,7 +114,7 @@ SLINKY_STRIPS void slinky_strip_@NAME@f(intptr_t n, @PARAMETERS, @T *restrict z)
         for (intptr_t i = 0; i < n; i++) {
             @TAKEN
             if (!SLINKY_FMA || (z[i] != z[i] && !(@NONE)))
-                z[i] = @LIBRARY@f(@GIVEN);
+                z[i] = @LIBRARY@f(@ITSELF);
         }
     }
 }
@@ -174,6 +174,7 @@ class Core:
             PARAMETERS=", ".join(f"const @T *restrict {each}" for each in arrays),
             TAKEN=f"const double {', '.join(f'{a} = {x}[i]' for a, x in zip(letters, arrays, strict=True))};",
             GIVEN=", ".join(letters),
+            ITSELF=", ".join(each if dtype == "d" else f"(@T){each}" for each in letters),
             PLAIN=self.plain if dtype == "d" else f"({self.plain}) & (fabs(found) <= @MAX)",
             LIBRARY=self.library or self.name,
         )
