@@ -43,6 +43,7 @@ from slinky.native.parameters import (
     usual_parameters,
 )
 from slinky.native.pointers import Pointer, pointer_of
+from slinky.native.prototypes import prototype_of, require_prototype
 from slinky.runtime.buffers import Array, Buffer
 from slinky.symbolic.expressions import is_integer
 
@@ -403,7 +404,8 @@ def c_function(
     >>> move
     <C function memcpy(a: uint8[1], out: uint8[1])>
 
-    Raises `GraphError` for what is none of these, or cannot be declared so.
+    Raises `GraphError` for what is none of these, or cannot be declared so: of what says by itself which parameters it
+    takes, and what it returns, as most of these do, others than are declared are refused.
     """
     what = f"the C function {cited(pointer if name is None else name)}"
     found = pointer_of(pointer, what)
@@ -434,6 +436,11 @@ def c_function(
             for k, (n, of, r) in enumerate(arrays)
         ]
     )
+    if again is None and (told := prototype_of(pointer)) is not None:
+        try:
+            require_prototype(told, passed, operands, numbers, success is not None)
+        except GraphError as error:
+            raise GraphError(f"{what} {error}") from None
     own = name or found.name or "c_function"
     return CFunction(own, operands, count, numbers, passed, success, found, again=again)
 
