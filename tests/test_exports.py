@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from c_programs import needs_compiler
 
 import slinky as sl
 from slinky.frontend import choosing, exporting
+from slinky.frontend.captures import captured
 from slinky.frontend.tracing import Plans
 from slinky.native import compiling
 
@@ -40,6 +43,7 @@ def images():
 
 WRITES = """
 import sys
+import types
 from program import *
 function = traced(**eval(sys.argv[2]))
 for image in images():
@@ -50,6 +54,7 @@ print(*function.export(f"{sys.argv[1]}/export"), sep="\\n")
 
 READS = """
 import sys
+import types
 from program import *
 from slinky.sched import automatic, auto_pipeline
 
@@ -402,3 +407,83 @@ def test_lambdas_have_a_page_of_contents_each(tmp_path: Path) -> None:
         function.load(tmp_path / "both")
         np.testing.assert_array_equal(function(VALUES), before)
         assert [each.asked for each in function._traces] == [{}]
+
+
+def scaled(a: Any, by: Any) -> Any:
+    return np.maximum(a * by + 1, 0) * a
+
+
+def closed(by: float) -> Any:
+    def inner(a: Any) -> Any:
+        return scaled(a, by)
+
+    return inner
+
+
+def closed_deeper(by: float) -> Any:
+    within = closed(by)
+    return lambda a: within(a)
+
+
+def by_default(by: float) -> Any:
+    def inner(a: Any, by: float = by) -> Any:
+        return scaled(a, by)
+
+    return inner
+
+
+class Scaling:
+    """An object that is called, and has a method."""
+
+    def __init__(self, by: float) -> None:
+        self.by = by
+
+    def __call__(self, a: Any) -> Any:
+        return scaled(a, self.by)
+
+    def method(self, a: Any) -> Any:
+        return scaled(a, self.by)
+
+
+CARRIERS: dict[str, Any] = {
+    "partial": lambda by: functools.partial(scaled, by=by),
+    "closure": closed,
+    "closure of a closure": closed_deeper,
+    "default": by_default,
+    "object": Scaling,
+    "method": lambda by: Scaling(by).method,
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", CARRIERS)
+def test_functions_that_carry_other_things_have_a_page_of_contents_each(kind: str, tmp_path: Path) -> None:
+    """What is carried is told by its value: it is made again in the process that loads it."""
+    options: dict[str, Any] = {"smallest": 0, "workers": 1, "machine": sl.Machine()}
+    made = CARRIERS[kind]
+    for by in (2.0, 3.0):
+        function = sl.jit(made(by), **options)
+        function(VALUES)
+        function.export(tmp_path / "both")
+    assert len(list((tmp_path / "both").glob("*.contents.json"))) == 2
+    for by in (2.0, 3.0):
+        function = sl.jit(made(by), **options)
+        function.load(tmp_path / "both")
+        np.testing.assert_array_equal(function(VALUES), scaled(VALUES, by))
+        assert "scheduled as it was where it was exported" in function.explain(VALUES)
+
+
+def test_what_a_function_carries_is_told_by_value() -> None:
+    def calls(other: Any) -> Any:
+        def itself(a: Any) -> Any:
+            return other, itself, a
+
+        return itself
+
+    assert captured(calls(1)) == captured(calls(1)) != captured(calls(2))
+    for one, other in ((np.arange(3), np.arange(3.0)), ([1], (1,)), ({"a": 1}, {"a": 2}), (np.add, np.multiply)):
+        assert captured(calls(one)) == captured(calls(one)) != captured(calls(other))
+    assert captured(scaled) == ""
+    unset = types.FunctionType(calls(1).__code__, {}, "f", None, (types.CellType(), types.CellType()))
+    assert captured(unset) == ""
+    assert "0x" not in captured(calls([object(), Scaling(3).method, sl.jit, functools.partial(print, 1)]))

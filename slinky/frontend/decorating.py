@@ -105,7 +105,7 @@ def jit(
     pieces = EXACT_PIECES if exact else ANY_PIECES
     backend = ("native-fast" if fast else "native") if native else "python"
 
-    def decorated(own: Any) -> Any:
+    def decorated(own: Any, carrier: Any = None) -> Any:
         if isinstance(own, (Jit, BoundJit)):
             return own
         if isinstance(own, (staticmethod, classmethod)):
@@ -114,9 +114,9 @@ def jit(
             raise TracingError(f"jit takes a function that returns its results, got {cited(own)}")
         away = names_given_away(own, donate)
         if (bound := bound_arguments(own)) is not None:
-            return BoundJit(decorated(bound[0]), *bound[1:], again=(_jitted, (own, all_given)))
+            return BoundJit(decorated(bound[0], own), *bound[1:], again=(_jitted, (own, all_given)))
         named = own if hasattr(own, "__name__") else _Named(own)
-        return Jit(named, strict, smallest, given, backend, away, pieces, moves=native is None)
+        return Jit(named, strict, smallest, given, backend, away, pieces, moves=native is None, carrier=carrier)
 
     return decorated if function is None else decorated(function)
 

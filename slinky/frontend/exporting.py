@@ -13,7 +13,6 @@ Invariant: a function gives what it gives without an export, if the folder has w
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import os
 import re
@@ -25,6 +24,7 @@ from typing import Any
 import attrs
 
 from slinky.errors import CompilationError, ExportError, FormatError, SchedulingError, SlinkyError, cited
+from slinky.frontend.captures import captured, name_of, source_of
 from slinky.frontend.to_native import Runs
 from slinky.ir.serialisation import program_from_json, program_to_numbered_json
 from slinky.ir.statements import Program
@@ -75,17 +75,20 @@ def _sizes(arrays: Sequence[Any], scalars: Mapping[str, Any]) -> str:
 
 @attrs.frozen
 class Settings:
-    """What a schedule and its plan depend on beside the program: how the function was decorated, and its code."""
+    """What a schedule and its plan depend on beside the program: how the function was decorated, and its code. What it
+    `carries` beside that, such as a closure, is in the program; so it tells pages apart, and stands against nothing."""
 
     name: str
     source: str
     backend: str
     options: str
+    carries: str = ""
 
     @property
     def contents(self) -> str:
-        """The name of the page of contents: a function that is decorated otherwise has one of its own."""
-        return f"{self._function}-{_digest(f'{self.backend} {self.options}')[:12]}{_CONTENTS}"
+        """The name of the page of contents: a function that is decorated otherwise, or carries something else, has one
+        of its own."""
+        return f"{self._function}-{_digest(f'{self.backend} {self.options}{self.carries}')[:12]}{_CONTENTS}"
 
     @property
     def _function(self) -> str:
@@ -94,25 +97,26 @@ class Settings:
         return f"{re.sub('[^A-Za-z0-9_]', '_', self.name)[-80:]}-{_digest(own)[:12]}"
 
     def page(self, folder: Path) -> Path:
-        """The page of contents in a folder; if there is none, one of the same function, to say what is otherwise."""
+        """The page of contents in a folder; if there is none, the last one of the same function: what it carries may be
+        told otherwise here, and else `load` says what is otherwise."""
         own = folder / self.contents
         if os.path.exists(own) or not os.path.isdir(folder):
             return own
-        return min(folder.glob(f"{self._function}-*{_CONTENTS}"), default=own)
+        return max(folder.glob(f"{self._function}-*{_CONTENTS}"), default=own, key=lambda page: page.stat().st_mtime_ns)
 
 
-def settings_of(function: Callable[..., Any], backend: str, options: Mapping[str, Any], others: object) -> Settings:
-    """The settings of a function; its code as it stands in its file, or as Python compiled it where there is none."""
-    try:
-        source = inspect.getsource(function)
-    except (OSError, TypeError):
-        code = getattr(function, "__code__", None)
-        source = repr((getattr(code, "co_code", b""), getattr(code, "co_names", ()), getattr(code, "co_consts", ())))
-        source = re.sub(r" at 0x[0-9a-f]+", "", source)
-    own = getattr(function, "__qualname__", type(function).__qualname__)
-    name = f"{getattr(function, '__module__', None)}.{own}"
+def settings_of(
+    function: Callable[..., Any],
+    carrier: Callable[..., Any],
+    backend: str,
+    options: Mapping[str, Any],
+    others: object,
+) -> Settings:
+    """The settings of a function, and of what carries it with some of its arguments, or is the same."""
     said = {key: str(value) for key, value in sorted(options.items())}
-    return Settings(name, _digest(source), backend, f"{said} {others}")
+    carries = captured(carrier)
+    source = _digest(source_of(function))
+    return Settings(name_of(function), source, backend, f"{said} {others}", _digest(carries) if carries else "")
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -82,10 +82,13 @@ class Jit:
         donate: tuple[str, ...] = (),
         by_pieces: frozenset[str] = ANY_PIECES,
         moves: bool = False,
+        carrier: Callable[..., Any] | None = None,
     ) -> None:
+        """Of a function that somebody has given some of its arguments already, `carrier` is that with these."""
         functools.update_wrapper(self, function)
         self.__slinky_function__ = function
         self._function = function
+        self._carrier = carrier or function
         self._as_written = function
         self._by_labels: list[Any] = []
         self._strict = strict
@@ -459,7 +462,7 @@ class Jit:
         """What is exported depends on, beside the arrays."""
         others = (self._strict, self._smallest, self._chooses, self._donate, sorted(self._by_pieces))
         backend = MOVED_TO if self._moves else self._backend
-        return settings_of(self._function, backend, self._options, others)
+        return settings_of(self._function, self._carrier, backend, self._options, others)
 
     def pipeline(self, /, *given: Any, **named: Any) -> Pipeline:
         """The pipeline that runs for such arguments, not scheduled: print it, check it, schedule it by hand.
