@@ -59,7 +59,7 @@ int main(void)
     const int status = run_down(&from, &to);
     double sum = 0;
     for (int y = 0; y < 32; y++)
-        for (int x = 0; x < 20; x++) sum += soft[y][x] * (y + 2 * x);
+        for (int x = 0; x < 20; x++) sum += soft[y][x] * (float)(y + 2 * x);
     printf("%d %.17g\\n", status, sum);
     return 0;
 }
