@@ -570,6 +570,9 @@ MUTANTS += mutants(
     ("folds: beginnings go on", "for end in (write.min, write.max):", "for end in (write.max,):"),
     ("folds: ends go on", "for end in (write.min, write.max):", "for end in (write.min,):"),
     ("folds: one loop around", "    if len(outermost) == 1:", "    if outermost:"),
+    ("folds: beginnings go on in turn", "        if turn.loop is not None and _moving_back(version, turn) is not None:\n", "        if False:\n"),
+    ("folds: room for all in a parallel loop", "    if window.loop is None:\n        return\n    loop = window.loop\n", "    loop = window.loop\n"),
+    ("folds: parallel loops in turn", "if isinstance(statement, For) and is_in_order(statement) else None", "if isinstance(statement, For) else None"),
     ("folds: loops inside", "over_loops(region, inner, touch.known) if inner else region", "region"),
     (
         "folds: facts of loops inside",
@@ -591,6 +594,11 @@ MUTANTS += mutants(
     "slinky/sched/legality/coverage.py",
     (CASES, LEGALITY, REFUSALS),
     ("races: own iteration", "if loop.id in version.ancestors(c.call.id)]", "]"),
+    (
+        "coverage: what slides is right in its loop",
+        "        if not any(each.call is call and not each.around for each in self.prior[loop.id]):\n            return False\n",
+        "",
+    ),
     ("races: loops around", "[inner for inner in self.loops if inner.id not in outer]", "self.loops"),
 )
 MUTANTS += mutants(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import slinky as sl
+from slinky import ir
 from slinky.runtime import mirrored, storage
 
 HEIGHT, WIDTH, STRIP = 400, 7, 8
@@ -303,6 +304,60 @@ def test_what_is_written_in_between_overwrites_nothing() -> None:
     edit = sl.edit(p)
     edit.insert(p.find("last #1").before(), edit.copy("square #0")[0])
     refuses_to_fold(edit.finish(), 1)
+
+
+def test_what_lies_further_back_than_a_call_before_the_loop_has_left_is_not_folded_away() -> None:
+    """A call writes two elements; then a loop takes the place of one of them before it reads that, and moves back."""
+    (x,) = sl.variables("x")
+    a, t, b = (sl.BufferExpr(name, np.int64, rank=1) for name in "atb")
+    sl.Func(np.square, [a[x]], [t[x]])
+    sl.Func(lambda s, o: np.copyto(o, s), [t[4 - 3 * x]], [b[x]], name="last")
+    p = sl.assume_shape(sl.build_pipeline([a], [b]), b=(sl.interval(0, 1),))
+    p = sl.split_loop(p, "last.x", 1)
+    edit = sl.edit(p)
+    v, (again,) = edit.statement("for x").variable, edit.copy("square")
+    edit.replace("square", ir.with_interval(edit.statement("square"), 0, sl.interval(1, 2)))
+    edit.insert(p.find("last").before(), ir.with_interval(again, 0, sl.interval(4 - 2 * v, 4 - 2 * v)))
+    p = edit.finish()
+    assert [str(c.bounds("x").min) for c in p.find_all("square")] == ["1", "-2*x + 4"]
+    refuses_to_fold(p, 3)
+    assert "fold 4" in str(sl.fold_storage(p, "alloc t", "x", 4))
+
+
+def test_a_fold_that_has_room_for_all_may_be_written_by_a_parallel_loop() -> None:
+    p = sl.split_loop(squares_and_last(b=(sl.interval(0, 1),)), "square.x", 1)
+    p = sl.parallelize_loop(p, "for x")
+    refuses_to_fold(p, 1)
+    p = sl.fold_storage(p, "alloc t", "x", 2)
+    for checked in (True, False):
+        found = np.zeros(2, np.int64)
+        p.run(np.array([3, 4]), found, checked=checked)
+        assert found.tolist() == [9, 16]
+
+
+def test_a_window_that_an_if_begins_is_folded() -> None:
+    """The first rows of a window are written before its loop, where there are any, and not in it."""
+    (x,) = sl.variables("x")
+    a, t, b = (sl.BufferExpr(name, np.int64, rank=1) for name in "atb")
+    sl.Func(np.square, [a[x]], [t[x]])
+    sl.Func(lambda s, o: np.add(s[:-2] + s[1:-1], s[2:], out=o), [t[sl.interval(x - 1, x + 1)]], [b[x]], name="blur")
+    p = sl.split_loop(sl.build_pipeline([a], [b]), "blur.x", 1)
+    edit = sl.edit(p)
+    loop, (again,) = edit.statement("for x"), edit.copy("square")
+    low, v = loop.range.min, loop.variable
+    edit.insert(p.find("blur").before(), ir.with_interval(again, 0, sl.interval(v + 1, v + 1)))
+    edit.replace("square", ir.with_interval(edit.statement("square"), 0, sl.interval(low - 1, low)))
+    edit.wrap("square", lambda block: ir.If(low <= loop.range.max, block))
+    p = edit.finish()
+    with pytest.raises(sl.SchedulingError, match=r"a fold of 2 does not hold all that is live of t\.x"):
+        sl.fold_storage(p, "alloc t", "x", 2)
+    p = sl.fold_storage(p, "alloc t", "x", 3)
+    for size in (1, 2, 3, 8):
+        values, found = np.arange(size + 2) + 1, np.zeros(size, np.int64)
+        statistics = p.run(sl.Buffer(values, min=(-1,)), found, checked=True)
+        squares = values**2
+        np.testing.assert_array_equal(found, squares[:-2] + squares[1:-1] + squares[2:])
+        assert statistics.program_bytes == 8 * 3
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -430,6 +430,35 @@ def test_an_output_that_slides_over_other_columns_in_each_row() -> None:
     )
 
 
+def test_what_an_outer_loop_wrote_in_columns_that_the_inner_one_had_not_come_to() -> None:
+    """Row i has columns up to i, so that nothing has been written of the row above the last of them. (Before all is
+    computed once more, in full.)"""
+    i, j = sl.variables("i j")
+    inp, t, out = (sl.BufferExpr(name, np.int32, 2) for name in ("inp", "t", "out"))
+    first, last = out.dim(0).min, out.dim(0).max
+    sl.Func(same, [inp[i, j]], [t[i, j]], name="make")
+    sl.Func(total, [t[sl.interval(sl.maximum(i - 1, first), i), j]], [out[i, j]], name="join")
+    p = sl.build_pipeline([inp], [out])
+    make, join = (calls(p.program)[name] for name in ("make", "join"))
+    row, column, left = variable("row"), variable("column"), low("out", 1)
+    box = (Interval(row, row), Interval(column, column))
+
+    def in_columns(right: Any) -> sl.Pipeline:
+        edit = sl.edit(p)
+        inner = loop(column, left, right, over(make, box), over(join, box))
+        edit.insert(p.find("make").before(), loop(row, first, last, inner))
+        return edit.finish()
+
+    compare(p, in_columns(high("out", 1)), [numbers(3, 3)], [zeros(3, 3)])
+    refused_as_wrong(
+        lambda: in_columns(left + row - first),
+        r"join does not find all of t\[",
+        numbers(3, 3),
+        zeros(3, 3),
+        error=sl.UninitializedReadError,
+    )
+
+
 # Values ---------------------------------------------------------------------------------------------------------------
 
 

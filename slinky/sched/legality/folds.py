@@ -5,8 +5,9 @@ ends non-decreasing, and all reads and writes of an iteration span at most F coo
 an element e read at v is `e + kF`: above, it is more than b(v), so not written yet; below, it is less than a(u) for the
 iteration u <= v that wrote e, so it is not written from then on.
 
-Where calls and loops of one block touch the buffer in turn, this holds of each by itself. Beyond that, all that a later
-one touches is to be above e - F, for any e that an earlier one has written. Then a later one overwrites no such e from
+Where statements of one block touch the buffer in turn, this holds of each by itself. (It does of what is no loop whose
+iterations run in order, if all that is touched in it spans at most F coordinates.) Beyond that, all that a later one
+touches is to be above e - F, for any e that an earlier one has written. Then a later one overwrites no such e from
 below, and what it reads has not been overwritten from above by an earlier one.
 
 Where an end moves back, it is enough that all that an iteration reads was written in that iteration: what it writes
@@ -24,7 +25,7 @@ from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.blocks import words_of_layout
-from slinky.ir.effects import Touching, of_buffer, reads, writes
+from slinky.ir.effects import of_buffer, reads, writes
 from slinky.ir.printer import dimension_names
 from slinky.ir.scopes import over_loops
 from slinky.ir.statements import Alloc, For, is_in_order
@@ -102,16 +103,15 @@ def _outermost(version: Version, alloc: Alloc, calls: Iterable[int]) -> dict[int
     return found
 
 
-def _turns(version: Version, alloc: Alloc, dim: int) -> list[Usage] | None:
-    """How calls and serial loops, one after the other, use a dimension of a buffer; None if something else does."""
+def _turns(version: Version, alloc: Alloc, dim: int) -> list[Usage]:
+    """How the statements of an allocation's block, one after the other, use a dimension of a buffer: loops that run in
+    order in one iteration, all others as a whole."""
     readers = _outermost(version, alloc, version.readers_of(alloc))
     writers = _outermost(version, alloc, version.writers_of(alloc))
     found: list[Usage] = []
     for identity in sorted({*readers, *writers}, key=version.position):
         statement = version.statement(identity)
         loop = statement if isinstance(statement, For) and is_in_order(statement) else None
-        if loop is None and not isinstance(statement, Touching):
-            return None
         own = readers.get(identity, []), writers.get(identity, [])
         found.append(_usage(version, alloc, dim, loop, *own, clamped=True))
     return found
@@ -261,8 +261,6 @@ def _moving_back(version: Version, window: Usage) -> Unproved | None:
 def _is_kept_in_turn(version: Version, alloc: Alloc, dim: int, factor: Expr) -> bool:
     """Whether a fold is shown to keep what statements and loops touch that come one after the other."""
     turns = _turns(version, alloc, dim)
-    if turns is None:
-        return False
     for n, turn in enumerate(turns):
         if _unfitting(version, turn, factor) is not None:
             return False
