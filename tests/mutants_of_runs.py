@@ -9,6 +9,7 @@ from mutants import (
     ALONG,
     AT_WORK,
     CASES,
+    CHAINS,
     CHECKED,
     COPY_PIECES,
     CORPUS,
@@ -471,6 +472,31 @@ MUTANTS += mutants(
     ("shared: an output", "                if read in followed:\n", "                if False:\n"),
     ("shared: alike", "_host_alike(s, allocs)) is not None}", "_host_alike(s, allocs)) is not None and False}"),
 )
+MUTANTS += mutants(
+    "slinky/runtime/in_place.py",
+    (CHAINS,),
+    ("in place: one chain of several", "for other, at in first.items() if at == written}", "for other, at in first.items()}"),
+    ("shared: where the program says", "if host_of(s) is None and name not in preceded}", "if name not in preceded}"),
+    ("shared: any that lies there later", "if any((last, first) > (end, begin) for first, last in spans.values()):",
+     "if len(spans) > 1 and all((last, first) >= (end, begin) for first, last in spans.values()):"),
+    ("shared: any that lay there before", "if any((first, last) < (begin, end) for first, last in spans.values()):",
+     "if len(spans) > 1 and all((first, last) <= (begin, end) for first, last in spans.values()):"),
+    ("in place: no layouts in an output", "for s in block if isinstance(s, Alloc) and _is_plain(s)}\n        last_uses",
+     "for s in block if isinstance(s, Alloc)}\n        last_uses"),
+    ("in place: all folds", "alloc.layout is None and all(fold is None", "alloc.layout is None and any(fold is None"),
+    ("in place: ifs in loops", "(*before_loops, scope.known) if isinstance(statement, For) else before_loops",
+     "(*before_loops, scope.known)"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/ir/sharing.py",
+    (IN_PLACE, CHAINS),
+    ("in place: where regions begin", "i.min is dim and i.max is dim for", "i.max is dim for"),
+    ("in place: the same along each dimension", "all(\n        i.min is dim", "any(\n        i.min is dim"),
+    ("in place: what else is read", "for name, port in zip(call.reads, func.inputs, strict=True) if name == read]",
+     "for name, port in zip(call.reads, func.inputs, strict=True)]"),
+    ("in place: read at all", "len(func.dims) or not inputs:", "len(func.dims):",
+     "all who ask do so of a buffer that the call reads; it says what is so of others"),
+)  # fmt: skip
 MUTANTS += mutants(
     "slinky/runtime/arena.py",
     (SHARED,),

@@ -194,6 +194,7 @@ def test_points_in_another_order_of_dimensions() -> None:
 
     assert "g(b_read_only, b)" in program((x, y))
     assert "g(b_read_only, c)" in program((y, x))
+    assert "g(b_read_only, c)" in program((x, 7 - y)), "the same along one dimension"
 
 
 def test_coordinates_and_arguments_go_along() -> None:
@@ -276,7 +277,8 @@ def test_a_box_that_is_not_the_same(shift: int) -> None:
     assert not any(map(is_in_place, steps))
 
 
-@pytest.mark.parametrize("reads", [lambda b, i: [b[i], b[7 - i]], lambda b, i: [b[sl.interval(i, sl.maximum(i, 7))]]])
+@pytest.mark.parametrize("reads", [lambda b, i: [b[i], b[7 - i]], lambda b, i: [b[sl.interval(i, sl.maximum(i, 7))]],
+                                   lambda b, i: [b[sl.interval(sl.minimum(i, 0), i)]]])  # fmt: skip
 def test_more_points_than_those_written(reads: Callable[..., list[Any]]) -> None:
     (i,) = sl.variables("i")
     a, b, c, out = map(buffer, ("a", "b", "c", "out"))

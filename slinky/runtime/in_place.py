@@ -78,12 +78,12 @@ def _host_alike(alloc: Alloc, allocs: Mapping[str, Alloc]) -> str | None:
 
 @once_per_block
 def _neighbours(block: Block) -> tuple[frozenset[str], frozenset[str]]:
-    """Of the buffers that a block allocates, those in whose memory another one lies after them, and before them."""
-    groups: dict[str, set[str]] = {host: {g.alloc.buffer for g in these} for host, these in guests(block).items()}
-    for s in block:
-        host = host_of(s) if isinstance(s, Alloc) else None
-        if host is not None and isinstance(s, Alloc):
-            groups.setdefault(host, set()).add(s.buffer)
+    """Of the buffers that a block allocates, those in whose memory another one lies after them, and before them.
+
+    Those in the memory of a buffer that is allocated further out are alone with it here: what shares that, and is used
+    in the same statement of its block, is allocated in that block, too (see `sched.legality.memory`).
+    """
+    groups = {host: {guest.alloc.buffer for guest in these} for host, these in guests(block).items()}
     followed: set[str] = set()
     preceded: set[str] = set()
     for host, group in groups.items():
@@ -93,10 +93,9 @@ def _neighbours(block: Block) -> tuple[frozenset[str], frozenset[str]]:
                 for name in {host, *group}.intersection(buffers_named_inside(statement)):
                     spans[name] = (spans.get(name, (position, 0))[0], position)
         for name, (begin, end) in spans.items():
-            others = [span for other, span in spans.items() if other != name]
-            if any((last, first) > (end, begin) for first, last in others):
+            if any((last, first) > (end, begin) for first, last in spans.values()):
                 followed.add(name)
-            if any((first, last) < (begin, end) for first, last in others):
+            if any((first, last) < (begin, end) for first, last in spans.values()):
                 preceded.add(name)
     return frozenset(followed), frozenset(preceded)
 
