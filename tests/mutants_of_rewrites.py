@@ -17,6 +17,7 @@ from mutants import (
     LONGER,
     MULTIPLES,
     NOT_RUN,
+    OF_STAGES,
     OTHER_DTYPES,
     OTHER_ORDERS,
     PRIMITIVES,
@@ -533,6 +534,13 @@ MUTANTS += mutants(
     ("stages: one before the other", "    end = low.max + 1\n", "    end = low.max\n"),
     ("stages: what a stage allocates", "    if fault is None:\n", "    if True:\n"),
 )
+MUTANTS += mutants(
+    "slinky/sched/legality/stages.py",
+    (OF_STAGES,),
+    ("stages: loops inside", "for n, other in enumerate(around) if other.id == loop.id)", "for n, other in enumerate(around))"),
+    ("stages: the last iteration", "onward <= loop.range.max)", "onward < loop.range.max)"),
+    ("stages: buffers of their own", "if alloc is None or loop.id not in version.ancestors(alloc.id):", "if True:"),
+)  # fmt: skip
 
 # Legality: reads, folds, races ----------------------------------------------------------------------------------------
 

@@ -114,9 +114,9 @@ def overlaps(version: Version, loop: For) -> Iterator[Overlap]:
     """The pairs of uses of one buffer that are in no order, one of them at least a write."""
     mode = loop.mode
     assert isinstance(mode, Pipelined)
-    by_buffer: dict[tuple[str, int | None], list[Use]] = {}
+    by_buffer: dict[str, list[Use]] = {}  # those outside the loop have names of their own: none hides another one
     for use in _uses(version, loop):
-        by_buffer.setdefault((use.buffer, None if use.alloc is None else use.alloc.id), []).append(use)
+        by_buffer.setdefault(use.buffer, []).append(use)
     for uses in by_buffer.values():
         for ahead in uses:
             for behind in uses:
