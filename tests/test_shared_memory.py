@@ -396,10 +396,49 @@ def test_what_is_not_one_after_the_other_though_each_alone_could_be() -> None:
     assert checked(*before, attrs.evolve(loop, body=(call, other)), last) == in_one  # another writer of b2
     reader = attrs.evolve(other, reads=("b1",), writes=("b3",))
     assert checked(*before, attrs.evolve(loop, body=(call, reader)), last) == in_one  # another reader of b1
+    twin = attrs.evolve(call, id=fresh_identity())
+    assert checked(*before, attrs.evolve(loop, body=(call, twin)), last) == in_one  # twice in place
+    alone = (ir.with_memory(s, ir.Within("b2")) if isinstance(s, ir.Alloc) and s.buffer == "b2" else s for s in before)
+    assert checked(*alone, loop, last) == "b2 lies in the memory of b2, which has none: it lies in b2"
     branch = ir.If(sl.scalar("r") >= 0, (*before[-1:], loop, last))
     assert checked(*before[:-1], branch) == (
         "b2 is allocated in a branch, which may never be taken: it cannot lie in the memory of b1"
     )
+
+
+@pytest.mark.parametrize("unused", ["b2", "b3"])
+def test_a_buffer_that_nobody_uses_lets_all_others_be(unused: str) -> None:
+    p, _ = stencils(4)
+    edit = sl.edit(p)
+    spare = attrs.evolve(edit.statement("alloc b3"), buffer="spare", id=fresh_identity())
+    edit.insert(p.find("alloc b3").before(), spare if unused == "b3" else attrs.evolve(spare, memory=ir.Within("b2")))
+    q = edit.finish()
+    q = sl.reuse_buffer(q, "alloc b3", "alloc spare") if unused == "b3" else q
+    assert any(line.endswith(f" in {'spare' if unused == 'b3' else 'b2'}") for line in lines(q))
+    require_same(p, q, 4)
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_a_call_in_place_by_rows_of_strips(workers: int | None) -> None:
+    """Rows are apart though columns are not, and strips need not be: each has its buffers."""
+    y, x = sl.variables("y x")
+    b0, b1, b2, b3 = buffers("b0 b1 b2 b3", 2)
+    near = sl.interval(y - 1, y + 1)
+    for step, read, target in (("f0", b0[y, x], b1), ("f1", b1[y, x], b2), ("f2", b2[near, x], b3)):
+        sl.Func(Step(step), [read], [target[y, x]], in_place=step == "f1")
+    p = sl.build_pipeline([b0], [b3])
+    q, (strip, _, _) = sl.split_loop(p, "f2.y", 4, names="strip", rc=True)
+    for name in ("f1", "f0"):
+        q, at = sl.compute_at(q, name, strip, rc=True)
+        q = sl.store_at(q, at.alloc, strip)
+    q = sl.compute_in_place(sl.split_loop(q, "f1.y", 2), "f1")
+    q = q if workers is None else sl.parallelize_loop(q, "for strip", workers)
+    source = sl.Buffer(np.random.default_rng(0).random((15, 5)), min=(-1, 0))
+    expected, found = np.zeros((13, 5)), np.zeros((13, 5))
+    p(source, expected)
+    for how in BACKENDS:
+        q.run(source, found, **how)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(("divisor", "is_known"), [(3, True), (sl.scalar("r"), False)])

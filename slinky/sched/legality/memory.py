@@ -34,9 +34,9 @@ from slinky.ir.statements import SERIAL, Alloc, Call, For
 from slinky.sched.legality.touches import calls_inside, touches
 from slinky.sched.remedies import PlaceOf, first
 from slinky.sched.small_runs import taken_over
-from slinky.symbolic.expressions import Expr, equal
+from slinky.symbolic.expressions import equal
 from slinky.symbolic.proofs import prove
-from slinky.symbolic.traversal import quotients, symbols
+from slinky.symbolic.traversal import quotients
 
 
 @attrs.frozen(eq=False)
@@ -74,7 +74,7 @@ def _checked_host(version: Version, guest: Alloc) -> Alloc:
     assert name is not None
     place = statement_cursor(version, guest.id)
     host = version.alloc_of(name, guest.id)
-    if host is None or host.id == guest.id:
+    if host is None:
         raise SchedulingError(f"{guest.buffer} lies in the memory of {name}, which is not allocated here", place=place)
     if host_of(host) is not None:
         raise SchedulingError(
@@ -118,14 +118,12 @@ def _require_plain(version: Version, alloc: Alloc, guest: Alloc, host: Alloc) ->
 
 
 def _require_known_size(version: Version, guest: Alloc, host: Alloc, between: Sequence[int]) -> None:
-    """Check that what a guest takes at most is known where its host is allocated."""
+    """Check that what a guest takes at most is known where its host is allocated. (Bounds over the loops between speak
+    no more of their variables, but may divide by what is no divisor there.)"""
     loops = tuple(s for i in reversed(between) if isinstance(s := version.statement(i), For))
     known = version.facts_at(host.id)
-    inner = frozenset[Expr](loop.variable for loop in loops)
     for dim, extent in zip(guest.dims, Guest(guest, loops).extents(), strict=True):
-        if not symbols(extent).isdisjoint(inner) or not all(
-            prove(q.denominator >= 1, known) for q in quotients(extent, {})
-        ):
+        if not all(prove(q.denominator >= 1, known) for q in quotients(extent, {})):
             raise SchedulingError(
                 f"not known where {host.buffer} is allocated how far {guest.buffer}, which lies in its memory, extends "
                 f"along {dim}",
