@@ -541,6 +541,15 @@ MUTANTS += mutants(
     ("stages: the last iteration", "onward <= loop.range.max)", "onward < loop.range.max)"),
     ("stages: buffers of their own", "if alloc is None or loop.id not in version.ancestors(alloc.id):", "if True:"),
 )  # fmt: skip
+MUTANTS += mutants(
+    "slinky/ir/stages.py",
+    (OF_STAGES,),
+    (
+        "stages: any statement",
+        "any(_uses(s, alloc.buffer) for s in walk(block))",
+        "all(_uses(s, alloc.buffer) for s in walk(block))",
+    ),
+)
 
 # Legality: reads, folds, races ----------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import itertools
 
 import attrs
 import numpy as np
+import pytest
 from handmade import over
 from test_legality import calls, handmade, high, loop, low, numbers, refused_as_wrong_on_these, same, zeros
 
@@ -95,3 +96,29 @@ def test_stages_may_have_buffers_of_one_name() -> None:
     source, target = numbers(5), zeros(5)
     q.run(source, target, checked=True)
     np.testing.assert_array_equal(target.array, source.array)
+
+
+def test_one_of_several_statements_that_uses_what_another_stage_allocates() -> None:
+    """The second stage has two calls, of which the first reads what the first stage allocates anew."""
+    p = copies("inp", "t", "u", "w", "out")
+    made = allocs(p)
+    here = {name: over(call, point(V)) for name, call in calls(p.program).items()}
+    body = (made["t"], here["to_t"], here["to_u"], here["to_w"], here["to_out"])
+    p = handmade(p.program, made["u"], made["w"], loop(V, low("out", 0), high("out", 0), *body))
+    with pytest.raises(sl.SchedulingError, match="stage 2 of loop v uses t, which stage 1 allocates anew in each"):
+        sl.pipeline_loop(p, "for v", [p.find("to_t"), p.find("to_u")])
+    assert "pipelined (3, 1, 1) depth 3:" in str(sl.pipeline_loop(p, "for v"))
+
+
+def test_a_buffer_in_the_memory_of_one_that_another_stage_allocates() -> None:
+    """Each stage has a buffer of its own, but that of the second lies where the first stage writes the next element."""
+    p = copies("inp", "t", "u", "w", "out")
+    made = allocs(p)
+    here = {name: over(call, point(V)) for name, call in calls(p.program).items()}
+    body = (made["t"], here["to_t"], here["to_u"], made["w"], here["to_w"], here["to_out"])
+    p = handmade(p.program, made["u"], loop(V, low("out", 0), high("out", 0), *body))
+    stages = [p.find("to_t"), p.find("alloc w")]
+    assert "pipelined (3, 3) depth 2:" in str(sl.pipeline_loop(p, "for v", stages))
+    shared = sl.reuse_buffer(p, "alloc w", "alloc t")
+    with pytest.raises(sl.SchedulingError, match="stage 2 of loop v uses t, which stage 1 allocates anew in each"):
+        sl.pipeline_loop(shared, "for v", stages)
