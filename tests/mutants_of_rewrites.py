@@ -549,6 +549,7 @@ MUTANTS += mutants(
         "any(_uses(s, alloc.buffer) for s in walk(block))",
         "all(_uses(s, alloc.buffer) for s in walk(block))",
     ),
+    ("stages: hosts", "    if isinstance(statement, Alloc) and host_of(statement) == buffer:\n", "    if False:\n"),
 )
 
 # Legality: reads, folds, races ----------------------------------------------------------------------------------------
