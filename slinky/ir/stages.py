@@ -98,5 +98,5 @@ def may_begin(stage: int, done: Sequence[int], depth: int) -> bool:
 
 def are_in_order(one: Task, other: Task, depth: int) -> bool:
     """Whether one of two tasks waits for the other, or they are the same."""
-    (a, i), (b, j) = sorted((one, other))
-    return a == b or not 0 < i - j < depth
+    (_, i), (_, j) = sorted((one, other))  # of one stage, the earlier iteration comes first
+    return not 0 < i - j < depth
