@@ -192,6 +192,41 @@ def test_a_check_in_a_loop_stays_between_its_neighbours() -> None:
     refused(edit, "a check must stay as it is, where it is")
 
 
+def test_a_loop_of_which_but_the_range_changes_is_asked_about_what_is_inside() -> None:
+    """No call is edited, and yet an element of the output is left out, and what is read may lie further out."""
+    p = in_loops(chain(), "f")
+    first, last = low("a", 0), high("a", 0)
+    for change in ({last: last - 1}, {first: first + 1}):
+        edit = sl.edit(p)
+        edit.substitute("for y", change)
+        refused(edit, "not all of output a is written")
+    edit = sl.edit(p)
+    edit.substitute("for y", {first: first - 1})
+    assert "for y in a.y.min - 1 .. a.y.max:" in str(edit.finish()), "where the output ends, the call does, too"
+    p = in_loops(chain(), "make")
+    edit = sl.edit(p)
+    edit.substitute("for y", {first: first + 1})
+    refused(edit, r"f does not find all of t\[")
+
+
+def test_a_loop_that_changes_and_goes() -> None:
+    p = in_loops(chain(), "f")
+    edit = sl.edit(p)
+    edit.substitute("for y", {high("a", 0): high("a", 0) - 1})
+    edit.delete("for y")
+    refused(edit, "not all of output a is written")
+
+
+def test_a_check_says_what_it_said() -> None:
+    """Where it stands, by its identity, too: weaker, it would let through what the pipeline was built to refuse."""
+    for weaker in (low("inp", 0) <= low("a", 0) + 5, low("inp", 0) <= low("a", 0)):
+        p = chain()
+        edit = sl.edit(p)
+        place = p.find_all("check _")[0]
+        edit.replace(place, attrs.evolve(edit.statement(place), condition=weaker))
+        refused(edit, "a check must stay as it is, where it is")
+
+
 # Names ----------------------------------------------------------------------------------------------------------------
 
 

@@ -70,7 +70,7 @@ def settle(
     """
     touched = edit.changes()
     version = edit.finish_with(operation, touched)
-    if touched or kept:  # of nothing, nothing is asked
+    if touched:  # of nothing, nothing is asked
         _Gate(edit, touched, version, kept, remedies, of_ranges, hint).pass_()
     return Pipeline(version)
 
@@ -168,6 +168,7 @@ class _Gate:
         check_outputs(self.version, self._written(these))
 
     def _check_races(self, these: Sequence[int]) -> None:
+        """Check those of some loops whose iterations may run at the same time."""
         for identity in these:
             loop = self.version.statement(identity)
             if isinstance(loop, For) and not is_in_order(loop):
@@ -199,9 +200,8 @@ class _Gate:
     def _check_checks(self, these: Iterable[int]) -> None:
         """Check that no check is gone, changed, or stands elsewhere than before."""
         moved = _no_more_leading(self.old, self.version) if (ROOT, "body") in self.edit.reordered else []
-        touched = self._and_inside
         for identity in these:
-            before, now = touched[identity]
+            before, now = self.touched[identity]
             if before is not None and isinstance(before.statement, Check):
                 if now != before or (before.parent, before.field) in self.edit.reordered:
                     moved.append(identity)
@@ -216,12 +216,9 @@ class _Gate:
     def _moved_calls(self) -> Sequence[int]:
         return tuple(self._elsewhere)
 
-    def _touched_checks(self) -> Sequence[int]:
-        """The statements among which checks may be gone, or stand elsewhere: those inside of a loop stand as they did,
-        unless they were touched themselves, or come in another order."""
-        headers = self.edit.headers
-        moved = headers and any((i, "body") in self.edit.reordered for i in headers)
-        return tuple(self._and_inside if moved else self.touched)
+    def _touched_ones(self) -> Sequence[int]:
+        """The statements among which checks may be gone, or stand elsewhere."""
+        return tuple(self.touched)
 
     @property
     def _and_inside(self) -> Touched:
@@ -250,8 +247,8 @@ class _Gate:
     def _allocs_and_calls(self) -> Sequence[int]:
         return (*self._in_order(Alloc), *self._no_more_written, *self._calls)
 
-    def _all_parallel_loops(self) -> Sequence[int]:
-        return self._parallel_loops((*self._and_inside, *self._users))
+    def _all_loops_around(self) -> Sequence[int]:
+        return self._loops_around((*self._and_inside, *self._users))
 
     @functools.cached_property
     def _calls(self) -> Sequence[int]:
@@ -285,25 +282,24 @@ class _Gate:
                     found.update(dict.fromkeys((*self.version.writers(buffer), *self.version.readers(buffer))))
         return tuple(found)
 
-    def _parallel_loops(self, these: Iterable[int]) -> Sequence[int]:
-        """The parallel loops at and around statements."""
+    def _loops_around(self, these: Iterable[int]) -> Sequence[int]:
+        """The loops at and around statements."""
         version = self.version
         there = [i for i in these if i in version.entries]
         around = dict.fromkeys(outer for i in there for outer in (i, *version.ancestors(i)))
-        loops = [s for i in around if isinstance(s := version.statement(i), For) and not is_in_order(s)]
-        return version.in_order([loop.id for loop in loops])
+        return version.in_order([i for i in around if isinstance(version.statement(i), For)])
 
 
 _PROOFS: Mapping[Obligation, tuple[Callable[[_Gate], Sequence[int]], Callable[[_Gate, Sequence[int]], None]]] = {
     Obligation.VALUES: (_Gate._moved_calls, _Gate._check_values),
-    Obligation.CHECKS: (_Gate._touched_checks, _Gate._check_checks),
+    Obligation.CHECKS: (_Gate._touched_ones, _Gate._check_checks),
     Obligation.POSITIVE: (_Gate._of_each_kind, _Gate._check_positive),
     Obligation.INPUTS: (_Gate._touched_calls, _Gate._check_inputs),
     Obligation.READS: (_Gate._touched_calls, _Gate._check_reads),
     Obligation.READERS: (_Gate._calls_and_all, _Gate._check_readers),
     Obligation.OUTPUTS: (_Gate._calls_and_all, _Gate._check_outputs),
     Obligation.FOLDS: (_Gate._allocs_and_calls, _Gate._check_folds),
-    Obligation.RACES: (_Gate._all_parallel_loops, _Gate._check_races),
+    Obligation.RACES: (_Gate._all_loops_around, _Gate._check_races),
 }
 """Of which statements an obligation is proved where no reason is named, and how."""
 
