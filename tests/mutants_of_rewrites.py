@@ -120,14 +120,23 @@ MUTANTS += mutants(
     "slinky/sched/legality/values.py",
     (SHARED_CALLS, VARIANTS, FUSED_CALLS, STAGING),
     ("values: copies of one buffer", "if reads == writes and is_plain_copy(func):", "if is_plain_copy(func):"),
-    ("values: plain copies", "if reads == writes and is_plain_copy(func):", "if reads == writes:",
-     "who reads and writes what stands for one buffer is a copy; this is for what others might make"),
     ("values: declared fusions", "any(func is fused for fused in second.fusions)", "func.fused is not None"),
     ("values: what is fused", "    if first is not fused.first:\n", "    if False:\n",
      "the primitive asks for it before; this is for edits"),
     ("values: sources of what is fused", "_firsts(expected, same) == _firsts(reads, same)", "True"),
     ("values: equal sources", "frozenset((func, port, _firsts(sources, same))", "frozenset((func, port)"),
 )  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/legality/values.py",
+    (GATE,),
+    ("values: plain copies", "if reads == writes and is_plain_copy(func):", "if reads == writes:"),
+    ("values: functions of users", "operation.implementation is None\n        and ", ""),
+    ("values: elements elsewhere", "        and source.index == operation.dims\n", ""),
+    ("values: copies under conditions", "        and not source.where\n", ""),
+    ("values: edges", "        and all(each is None for each in (*source.edges, *source.boundaries))\n", ""),
+    ("values: copies past others", "        and read.view is None\n", ""),
+    ("values: copies into others", "        and written.view is None\n", ""),
+)
 MUTANTS += mutants(
     "slinky/sched/legality/values.py",
     (OTHER_DTYPES,),

@@ -5,6 +5,7 @@ Each edit is made by hand, with the verbs, and leaves a program that is wrong.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -16,8 +17,9 @@ from test_legality import high, loop, low, numbers, refused_as_wrong, same, tota
 import slinky as sl
 from slinky import ir
 from slinky.ir.copies import with_interval
+from slinky.ir.operations import Copy
 from slinky.ir.scopes import leading_checks
-from slinky.ir.statements import Alloc, Call, Check, For, If, Program, fresh_identity
+from slinky.ir.statements import Alloc, Call, Check, For, If, LoweredFunc, Program, fresh_identity
 from slinky.sched.gate import settle
 from slinky.sched.legality.reasons import COPIES_SAY, Kept, Obligation
 from slinky.sched.legality.scopes import DEEPEST_NEST
@@ -119,6 +121,75 @@ def test_a_call_does_not_write_another_buffer() -> None:
     edit.replace("f", attrs.evolve(call, writes=("b",)))
     edit.replace("g", attrs.evolve(other, writes=("a",)))
     refused(edit, r"f\(t\) would give b other values; it is produced by g\(t\)")
+
+
+def twice(source: np.ndarray, target: np.ndarray) -> None:
+    """Two of each."""
+    np.multiply(source, 2, out=target)
+
+
+def past_a_transpose() -> LoweredFunc:
+    """A plain copy of what is transposed, which reads what that was made of: rows for columns."""
+    a, b, c = (sl.BufferExpr(name, np.float64, 2) for name in "abc")
+    sl.copies.transpose(a, b)
+    sl.copies.copy(b[y, x], c[y, x])
+    p = sl.alias_copies(sl.build_pipeline([a], [c], alias=False))
+    return next(s.func for s in p.program.body if isinstance(s, Call) and s.func.name == "copy")
+
+
+def into_a_transpose(func: LoweredFunc) -> LoweredFunc:
+    """The same copy, but for a view of what it writes: rows for columns."""
+    (view,) = (port.view for port in past_a_transpose().inputs)
+    (written,) = func.outputs
+    return attrs.evolve(func, outputs=(attrs.evolve(written, dims=(1, 0), view=view),))
+
+
+def if_it_is_positive(func: LoweredFunc) -> LoweredFunc:
+    """The same copy, but for other elements, which are 7."""
+    assert isinstance(func.operation, Copy)
+    source = attrs.evolve(func.operation.sources[0], where=(func.dims[0] >= 1,))
+    return attrs.evolve(func, operation=attrs.evolve(func.operation, sources=(source,), fill=7.0))
+
+
+@pytest.mark.parametrize(
+    ("make", "change", "is_plain"),
+    [
+        (lambda a, b: sl.copies.copy(a[y, x], b[y, x]), lambda func: func, True),
+        (lambda a, b: sl.copies.copy(a[y, x], b[y, x]), if_it_is_positive, False),
+        (lambda a, b: sl.copies.copy(a[y, x], b[y, x]), lambda _: past_a_transpose(), False),
+        (lambda a, b: sl.copies.copy(a[y, x], b[y, x]), into_a_transpose, False),
+        (lambda a, b: sl.copies.copy(a[y - 1, x], b[y, x]), lambda func: func, False),
+        (lambda a, b: sl.copies.copy(a[x, y], b[y, x]), lambda func: func, False),
+        (lambda a, b: sl.copies.copy(a[y, x], b[y, x], outside=7), lambda func: func, False),
+        (lambda a, b: sl.copies.copy(a[y, x], b[y, x], outside="wrap"), lambda func: func, False),
+        (lambda a, b: sl.copies.copy(a[y, x], b[y, x], implementation=twice), lambda func: func, False),
+        (lambda a, b: sl.Func(np.negative, [a[y, x]], [b[y, x]]), lambda func: func, False),
+    ],
+)
+def test_what_stands_for_a_buffer_is_made_of_it_by_a_plain_copy(
+    make: Callable[[sl.BufferExpr, sl.BufferExpr], sl.Func],
+    change: Callable[[LoweredFunc], LoweredFunc],
+    is_plain: bool,
+) -> None:
+    """A copy of an allocation stands for that. By another func of one buffer, it would hold other elements."""
+    a, b = sl.BufferExpr("a", np.float64, 2), sl.BufferExpr("b", np.float64, 2)
+    make(a, b)
+    (call,) = (s for s in sl.build_pipeline([a], [b]).program.body if isinstance(s, Call))
+    p = chain()
+    edit = sl.edit(p)
+    (again,) = edit.copy("alloc t")
+    assert isinstance(again, Alloc)
+    edit.insert(p.find("f").before(), again, Call(change(call.func), again.box, ("t",), (again.buffer,)))
+    edit.replace("f", attrs.evolve(edit.statement("f"), reads=(again.buffer,)))
+    if not is_plain:
+        refused(edit, r"\(t\) would give t_1 other values")
+        return
+    q = edit.finish()
+    expected, found = np.zeros((3, 4)), np.zeros((3, 4))
+    source = sl.Buffer(np.random.default_rng(0).random((5, 4)), min=(-1, 0))
+    p(source, expected)
+    q.run(source, found, checked=True)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_what_is_computed_again_stays_within_the_inputs() -> None:
