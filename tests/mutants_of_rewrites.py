@@ -121,8 +121,11 @@ MUTANTS += mutants(
     (SHARED_CALLS, VARIANTS, FUSED_CALLS, STAGING),
     ("values: copies of one buffer", "if reads == writes and is_plain_copy(func):", "if is_plain_copy(func):"),
     ("values: declared fusions", "any(func is fused for fused in second.fusions)", "func.fused is not None"),
-    ("values: what is fused", "    if first is not fused.first:\n", "    if False:\n",
-     "the primitive asks for it before; this is for edits"),
+    ("values: what is fused", "    if first is not fused.first:\n", "    if False:\n"),
+    ("values: targets of what is fused", "if targets == writes and any(func is fused", "if any(func is fused"),
+    ("values: what nobody makes", "if expected is not None and _firsts(expected", "if _firsts(expected"),
+    ("values: one maker", "made is None or len(made) != 1:\n", "made is None:\n"),
+    ("values: one buffer between", "    if more or made is None or len(made) != 1:\n", "    if made is None or len(made) != 1:\n"),
     ("values: sources of what is fused", "_firsts(expected, same) == _firsts(reads, same)", "True"),
     ("values: equal sources", "frozenset((func, port, _firsts(sources, same))", "frozenset((func, port)"),
 )  # fmt: skip

@@ -16,6 +16,8 @@ import slinky as sl
 from slinky.ir.copies import with_func, with_operands
 from slinky.ir.families import is_member, relatives
 from slinky.ir.operations import Callback
+from slinky.ir.scopes import leading_checks
+from slinky.ir.statements import Call, fresh_identity
 
 y, x = sl.variables("y x")
 
@@ -269,6 +271,58 @@ def test_only_what_is_declared_is_taken_for_the_same() -> None:
         assert refusal(lambda func=func: edited(func, ("a", "b"))).startswith("add_turned(a, b) would give out other")
     for reads in (("b", "a"), ("t", "b"), ("a", "a")):
         assert refusal(lambda reads=reads: edited(declared, reads)).startswith("add_turned(")
+
+
+def test_a_fused_func_writes_what_the_second_one_wrote() -> None:
+    """Neither what another func makes of the same, nor of what nobody makes here."""
+    a, t, out, more = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "out", "more"))
+    turn = sl.Func(np.negative, [a[x]], [t[x]], name="turn")
+    square = sl.Func(np.square, [t[x]], [out[x]], name="square")
+    sl.Func(np.positive, [t[x]], [more[x]], name="rest")
+    sl.fuse(turn, square, np.square, "squares")
+    p = sl.build_pipeline([a], [out, more])
+    (declared,) = p.find("square")._call.func.fusions
+
+    def edited(p: sl.Pipeline, call: str, target: str) -> sl.Pipeline:
+        edit = sl.edit(p)
+        edit.replace(call, Call(declared, p.find(call)._call.box, ("a",), (target,)))
+        return edit.finish()
+
+    assert "out[:] = squares(a[:])" in str(edited(p, "square", "out"))
+    assert refusal(lambda: edited(p, "rest", "more")).startswith("squares(a) would give more other values")
+    given = attrs.evolve(p.find("square")._call, reads=("a",))
+    body = (*leading_checks(p.program), given, attrs.evolve(p.find("rest")._call, reads=("a",)))
+    q = sl.Pipeline(attrs.evolve(p.program, body=body))
+    q.verify()
+    assert refusal(lambda: edited(q, "square", "out")).startswith("squares(a) would give out other values")
+
+
+def test_a_fused_func_stands_for_calls_that_read_one_buffer_by_all_its_ports() -> None:
+    """And not for one that is given what the first func makes of two, nor where others make some of that, or all."""
+    a, b, t, u, out, more = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "b", "t", "u", "out", "more"))
+    turn = sl.Func(np.negative, [a[x]], [t[x]], name="turn")
+    square = sl.Func(np.multiply, [t[x], t[x]], [out[x]], name="square")
+    sl.Func(np.positive, [b[x]], [u[x]], name="keep")
+    sl.Func(np.positive, [u[x]], [more[x]], name="rest")
+    sl.fuse(turn, square, np.square, "squares")
+    p = sl.build_pipeline([a, b], [out, more])
+    (declared,) = p.find("square")._call.func.fusions
+    found: dict[str, Any] = {s.func.name: s for s in p.program.body if isinstance(s, Call)}
+    body = [s for s in p.program.body if not isinstance(s, Call)]
+    again, other = (attrs.evolve(found[name], box=found["turn"].box, id=fresh_identity()) for name in ("turn", "keep"))
+    into_u = attrs.evolve(again, box=found["keep"].box, reads=("b",), writes=("u",))
+    of_both = attrs.evolve(found["square"], reads=("t", "u"))
+    for calls in (
+        (found["turn"], into_u, of_both),
+        (found["turn"], attrs.evolve(again, reads=("b",)), found["keep"], found["square"]),
+        (attrs.evolve(other, reads=("a",), writes=("t",)), found["keep"], found["square"]),
+    ):
+        q = sl.Pipeline(attrs.evolve(p.program, body=(*body, *calls, found["rest"])))
+        q.verify()
+        for source in ("a", "b"):
+            edit = sl.edit(q)
+            edit.replace("square", Call(declared, found["square"].box, (source,), ("out",)))
+            assert refusal(edit.finish).startswith(f"squares({source}) would give out other values")
 
 
 # Declarations ---------------------------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ def _find_equal_allocations(version: Version) -> Mapping[int, int]:
         more: dict[int, int] = {}
         for alloc, productions in made.items():
             key = frozenset((func, port, _firsts(sources, same)) for func, port, sources in productions)
-            first = firsts.setdefault((key, _dtype(version, alloc)), alloc) if key else alloc
+            first = firsts.setdefault((key, _dtype(version, alloc)), alloc)
             if first != alloc:
                 more[alloc] = first
         if more == same:
