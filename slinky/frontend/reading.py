@@ -38,6 +38,7 @@ from slinky.errors import SlinkyError
 from slinky.frontend.class_names import OF_CONSTRUCTION, spoken_of
 from slinky.frontend.code_names import Names, all_attributes, asks_by_name, names_of
 from slinky.frontend.contents import arrays_inside, content, has_content, is_immutable, is_told
+from slinky.frontend.foreign import RaisedError, has_attribute
 from slinky.frontend.kernels import Kernel
 from slinky.frontend.opened import is_enumeration, is_plain, is_plain_tuple
 from slinky.frontend.paths import all_code, passed_on
@@ -50,24 +51,9 @@ _DRAWING = frozenset({"scipy", "skimage"})
 """Of these, some functions draw random numbers."""
 
 _UNTRUSTED_BUILTINS = frozenset(
-    [
-        "open",
-        "input",
-        "print",
-        "id",
-        "globals",
-        "locals",
-        "vars",
-        "eval",
-        "exec",
-        "setattr",
-        "delattr",
-        "__import__",
-        "breakpoint",
-        "compile",
-        "dir",
-    ]
-)
+    ["open", "input", "print", "id", "globals", "locals", "vars", "eval", "exec", "setattr", "delattr", "__import__",
+     "breakpoint", "compile", "dir"]
+)  # fmt: skip
 
 _STATES = frozenset(
     ["geterr", "geterrcall", "getbufsize", "get_printoptions", "array2string", "array_str", "array_repr",
@@ -497,10 +483,15 @@ class Reads:
             self._refuse(f"it uses the module {module.__name__}")
             return
         for name in sorted(attributes):
-            if (id(module), name) not in self._asked and hasattr(module, name):
+            try:
+                is_there = has_attribute(module, name)
+            except RaisedError as error:
+                self._refuse(f"{module.__name__}.{name} cannot be looked at: {error}")
+                continue
+            if is_there and (id(module), name) not in self._asked:
                 self._asked.add((id(module), name))
                 self._value(_Attribute(module, name), getattr(module, name), name, attributes)
-            elif hasattr(module, name):
+            elif is_there:
                 self._again(getattr(module, name))
             else:
                 self._lacking[module] = self._lacking.get(module, frozenset()) | {name}
