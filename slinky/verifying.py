@@ -91,6 +91,8 @@ def checked_options(
         if not all(is_integer(n) and 0 <= cast(int, n) < 1 << 63 for n in each):
             raise ArgumentError(f"{who}: {what} must be integers of at least 0, such as [5, 8], got {cited(given)}")
         found.append([int(cast(int, n)) for n in each])
+    if not found[1]:
+        raise ArgumentError(f"{who}: seeds must have one or more, such as [5, 8], got {cited(seeds)}")
     for what, tolerance in tolerances.items():
         if (number := as_float(tolerance)) is None or not number >= 0:
             raise ArgumentError(f"{who}: {what} must be a number of at least 0, got {cited(tolerance)}")

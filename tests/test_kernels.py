@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
@@ -495,6 +496,11 @@ def test_arrays_of_another_rank() -> None:
         sl.stencil(halo=1, axes=-2)(ignored)(np.zeros(3))
 
 
+def test_the_class_has_a_signature_as_kernels_have() -> None:
+    assert list(inspect.signature(sl.Kernel).parameters)[:3] == ["function", "name", "halo"]
+    assert str(inspect.signature(sl.elementwise(lambda a, by=2: a * by))) == "(a, by=2)"
+
+
 def test_arguments_that_do_not_fit() -> None:
     @sl.stencil(halo=1, boundary="wrap")
     def two(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -504,6 +510,10 @@ def test_arguments_that_do_not_fit() -> None:
         two(np.zeros(3), np.zeros(4))
     with pytest.raises(sl.ArgumentError, match="'two': missing a required argument: 'b'"):
         two(np.zeros(3))
+    with pytest.raises(sl.ArgumentError, match=r"needs an array, got array\(2\.\), 1: an array without dimensions is"):
+        two(np.array(2.0), 1)
+    with pytest.raises(sl.ArgumentError, match=r"takes arrays without a mask, which would be lost; use \.filled\("):
+        two(np.ma.masked_array([1.0, 2.0], [True, False]), np.zeros(2))
     with pytest.raises(sl.ArgumentError, match="needs an array, got 1, 2"):
         two(1, 2)
     inp, out = sl.BufferExpr("inp", float, 1), sl.BufferExpr("out", float, 1)

@@ -192,6 +192,7 @@ WRONG_OPTIONS: dict[str, tuple[Callable[[], object], type[sl.SlinkyError], str]]
         sl.ArgumentError,
         "verify_func: seeds must be integers",
     ),
+    "no seeds": (lambda: sl.verify_func(adding(), seeds=()), sl.ArgumentError, "seeds must have one or more, such as"),
     "rtol": (lambda: sl.verify_func(adding(), rtol="much"), sl.ArgumentError, "rtol must be a number of at least 0"),
     "scalars": (lambda: sl.verify_func(adding(), scalars={"r": "1"}), sl.ArgumentError, "scalars must be a dictionary"),
     "seeds of a variant": (lambda: sl.verify_variant(adding(), "fast", seeds=[-1]), sl.ArgumentError, "seeds must be"),

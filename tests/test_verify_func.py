@@ -357,6 +357,7 @@ def test_kernels() -> None:
     assert sl.verify_func(longer, (9, 8))
     assert not sl.verify_func(sl.elementwise(np.cumsum), (9,))
     assert sl.verify_func(sl.elementwise(lambda a, b: a + b), (9, 4), (4,), dtype=np.int16)
+    assert sl.verify_func(sl.elementwise(np.negative), ())
     halves = sl.stencil(halo=0, rate="1/2")(lambda a: a[::2] + a[1::2])
     assert sl.verify_func(halves, (20,))
     with pytest.raises(sl.ArgumentError, match="for each array of kernel"):

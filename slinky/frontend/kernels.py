@@ -35,6 +35,7 @@ from slinky.ir.operations import FloatScalar
 from slinky.ir.remembered import Remembering, remembered
 from slinky.symbolic.expressions import Node, Variable, is_integer, variable
 from slinky.symbolic.intervals import Interval
+from slinky.unloaded import is_masked
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Halo: TypeAlias = "int | Sequence[int | tuple[int, int]]"
@@ -88,7 +89,8 @@ class Kernel(Remembering):
     near_form: Kernel | None = attrs.field(default=None, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        # What help() and pickle ask for. The class has no slots for that.
+        # What help(), pickle and inspect.signature ask for, of a kernel and not of the class.
+        object.__setattr__(self, "__wrapped__", self.function)
         function = getattr(self.function, "__wrapped__", self.function)
         if isinstance(getattr(function, "__module__", None), str):
             object.__setattr__(self, "__module__", function.__module__)
@@ -98,11 +100,6 @@ class Kernel(Remembering):
     def __name__(self) -> str:
         """The name of its funcs."""
         return self.name
-
-    @property
-    def __wrapped__(self) -> Callable[..., Any]:
-        """The function, for those who ask for its signature."""
-        return self.function
 
     def __reduce__(self) -> tuple[Any, ...] | str:
         """By name where a module has the kernel under its function's name, as it has decorated functions."""
@@ -259,7 +256,9 @@ class Kernel(Remembering):
             if isinstance(each, (Node, FloatScalar)):
                 raise ArgumentError(f"{self._what}: {each} is known when a pipeline runs; give it by name")
         if not arrays:
-            raise ArgumentError(f"{self._what} needs an array, got {', '.join(map(cited, args)) or 'none'}")
+            given = ", ".join(map(cited, args)) or "none"
+            why = ": an array without dimensions is a number" if any(isinstance(a, np.ndarray) for a in args) else ""
+            raise ArgumentError(f"{self._what} needs an array, got {given}{why}")
         return KernelCall(self, arrays, template, named)
 
     def _placed(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -364,7 +363,12 @@ class KernelCall:
 
     def run(self) -> Array:
         """What the function gives for the whole arrays."""
-        arrays, kernel = [np.asarray(each) for each in self.arrays], self.kernel
+        kernel = self.kernel
+        if any(map(is_masked, self.arrays)):
+            raise ArgumentError(
+                f"{kernel._what} takes arrays without a mask, which would be lost; use .filled(...) or .data"
+            )
+        arrays = [np.asarray(each) for each in self.arrays]
         for name, each in self.named.items():
             if isinstance(each, (Node, FloatScalar)):
                 raise ArgumentError(f"kernel {kernel.name!r}: {name}={each} is known only when a pipeline runs")

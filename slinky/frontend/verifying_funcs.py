@@ -200,7 +200,7 @@ def _padded(array: Array, windows: Sequence[AxisWindow]) -> Buffer:
         at = np.clip(np.arange(-before, n + after), 0, max(n - 1, 0))  # what exactly stands there does not matter
         array = np.take(array, at, axis=d)
         start.append(-before)
-    return Buffer(np.ascontiguousarray(array), min=start)
+    return Buffer(np.asarray(array, order="C"), min=start)
 
 
 def _is_shape(given: Any) -> bool:
