@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -31,14 +32,17 @@ ROWS: dict[str, Callable[..., Any]] = {
     "blocks of rows": lambda x: np.add.reduceat(x, np.arange(0, x.shape[0], 3), axis=0) + 1,
     "places that are computed": lambda x: np.add.reduceat(x, np.argsort(x.reshape(-1)[:2]), 0),
     "lexsort": lambda x: (np.lexsort((x % 3, -x), axis=0), np.lexsort((x,))[::-1] * 2, np.lexsort((x[:1], x[:1] + 1))),
+    "lexsort of a list": lambda x: np.lexsort([x % 3, -x]),
     "lexsort of rows": lambda x: np.lexsort(x[:5]) if x.ndim > 1 else x,
     "reduced row by row": lambda x: (np.apply_along_axis(np.median, 0, x), np.apply_along_axis(np.sum, -1, x * 2) + 1, np.apply_along_axis(np.percentile, -1, x, 30)),
     "row by row": lambda x: (np.apply_along_axis(np.sort, 0, x), np.apply_along_axis(np.diff, 0, x).sum(axis=0), np.apply_along_axis(np.roll, -1, x, 2)),
 }  # fmt: skip
+HALF = 0.5
 BRANCHES: dict[str, Callable[..., Any]] = {
     "ufuncs": lambda x: (np.piecewise(x, [x > 0], [np.sqrt]), np.piecewise(x, [x > 0], [np.negative, np.abs])),
     "functions": lambda x: np.piecewise(x, [x < 0, x >= 0, x > 3], [lambda v: -v, _doubled, 7]),
     "functions and numbers": lambda x: np.piecewise(x, [x < 0, x >= 1], [lambda v: v * 2 + 1, lambda v: 1.5, lambda v: v]),
+    "numbers by name": lambda x: np.piecewise(x, [x < 0, x >= 1], [lambda v: v * np.pi + HALF, lambda v: math.e - v]),
     "variables around": lambda x: (lambda g, h: np.piecewise(x, [x < 0], [lambda v: v * g, lambda v: v + h]))(x.shape[0], 2.5),
 }  # fmt: skip
 CALLS = {**BITS, **ROWS, **BRANCHES}
@@ -126,6 +130,7 @@ def test_functions_that_do_more_run_whole() -> None:
     functions: list[tuple[Callable[..., Any], str]] = [
         (lambda x: np.piecewise(x, [x < 0], [lambda v: np.sort(v)]), "piecewise"),
         (lambda x: np.piecewise(x, [x < 0], [lambda v: v.sum(), np.abs]), "piecewise"),
+        (lambda x: np.piecewise(x, [x < 0], [lambda v: v * np.pi.as_integer_ratio()[1]]), "piecewise"),
         (lambda x: np.piecewise(x, [x < 0], [lambda v: v[::-1]]), "piecewise"),
         (lambda x: np.piecewise(x, [x < 0], [lambda v, more=1: v * more]), "piecewise"),
         (lambda x: np.apply_along_axis(lambda row: row[::-1], 1, x), "apply_along_axis"),

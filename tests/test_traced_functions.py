@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy import linalg
+from numpy.linalg import norm
 from traced import assert_same, image, jit, kept
 
 import slinky as sl
@@ -120,6 +122,19 @@ LISTS: dict[str, Any] = {
         np.median((x, x * 2, x / 3), axis=0),
         np.sum([x[0], x[1]]),
         np.any([x > 3, x < -3], axis=0, keepdims=True),
+    ),
+    "functions of lists": lambda x: (
+        np.argmin([x, x[::-1], -x], axis=0),
+        np.percentile([x[0], x[1]], [20, 50], axis=0),
+        np.nanmean([x, x * 2], axis=0),
+        np.transpose([x[0], x[1]]),
+        np.diff([x[0], x[1], x[0] * 2], axis=0),
+        np.cumsum([x, x], axis=-1, dtype=np.float64),
+    ),
+    "norms of lists": lambda x: (
+        np.linalg.norm([x, x * 2], axis=0),
+        norm((x[0], x[1]), axis=0),
+        linalg.norm([x[0], x[1]]),
     ),
     "ufuncs of lists": lambda x: (
         np.maximum.reduce([x[:-2], x[1:-1], x[2:]]),

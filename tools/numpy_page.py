@@ -244,7 +244,9 @@ is done twice, that once. An array that shares memory with an argument, and that
   a function around them, an attribute of a module, or imported within; else they ask for the shape, and the trace is
   good for arrays of this shape.
   `np.array([x, y])` and reductions of such lists (`np.max([x, y], axis=0)`, `np.median`, `np.add.reduce`, ...) are lazy
-  there, too, where there are no more than 64 elements in a list; else they force these. Extrema and truths along a list
+  there, too, where there are no more than 64 elements in a list; else they force these. So are sorts, sums that grow,
+  percentiles, norms and other functions of one array (`np.argmin([x, y], axis=0)`, `np.linalg.norm([x, y], axis=0)`,
+  `np.transpose([x, y])`); ufuncs of lists (`np.abs([x, y])`) are not. Extrema and truths along a list
   (`np.maximum.reduce([x, y])`, `np.all([m, n], axis=0)`) are computed two by two: no array of all is made.
   `np.c_[x, y]` and `np.r_[x, y]` are lazy as well.
 

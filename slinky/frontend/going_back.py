@@ -11,6 +11,7 @@ these give for it, until an array is assigned to that is lazy.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping
 from dis import Instruction
@@ -77,6 +78,10 @@ def is_of_elements(function: Any, lazy: type) -> bool:
             return False
         if each.opname == "LOAD_DEREF":
             stack.append(_Constant() if _is_cell_of_number(function, each.argval, lazy) else _Other())
+        elif each.opname == "LOAD_GLOBAL" and _is_operand(_global_of(function, each.argval), lazy):
+            _marked(stack, each, _Constant())
+        elif each.opname == "LOAD_ATTR" and _is_number_of(function, stack, each.argval):
+            stack[-1] = _Constant()
         else:
             _STEPS[each.opname](stack, each)
     need = None if stack or next(places, None) else _need_of_operand(found)
@@ -95,6 +100,26 @@ def _is_cell_of_number(function: FunctionType, name: str, lazy: type) -> bool:
         return name in cells and _is_operand(cells[name].cell_contents, lazy)
     except ValueError:
         return False  # it has no value yet
+
+
+def _global_of(function: FunctionType, name: str) -> Any:
+    """What a function finds by the name of a global; None where it finds none."""
+    try:
+        return function.__globals__[name]
+    except KeyError:
+        return None
+
+
+def _is_number_of(function: FunctionType, stack: _Stack, name: str) -> bool:
+    """Whether what is on top of the stack is a module that has a number by a name, as NumPy has `pi`."""
+    top = stack[-1] if stack else None
+    owner = _global_of(function, top.name) if isinstance(top, _Global) else None
+    having = _HAVING_NUMBERS.get(owner.__name__) if is_module(owner) else None
+    return type(vars(having).get(name) if having else None) is float
+
+
+_HAVING_NUMBERS = {"math": math, "numpy": np}
+"""Modules with numbers that nobody changes, by their names."""
 
 
 def _locals_of(frame: FrameType) -> Mapping[str, Any]:

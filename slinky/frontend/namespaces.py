@@ -55,7 +55,7 @@ class TracedNumpy(ModuleType):
             return Randomness(self._trace.name)
         if name in _OF_FILES:
             self._trace.reads_anew(f"np.{name}, which reads files,")
-        found = _OF_LISTS.get(name) or _MAKING.get(name) or getattr(np, name)
+        found = _LINALG if name == "linalg" else _OF_LISTS.get(name) or _MAKING.get(name) or getattr(np, name)
         if isinstance(found, np.ufunc) and attribute_of_next(sys._getframe(1), name) == "reduce":
             return _OfLists(found)
         return found
@@ -65,6 +65,8 @@ class TracedNumpy(ModuleType):
         seen as it is."""
         if value is np:
             return self
+        if value is np.linalg or value is np.linalg.norm:
+            return _LINALG if value is np.linalg else _LINALG.norm
         name = _REPLACED.get(id(value))
         return Randomness(self._trace.name).in_place_of(value) if name is None else getattr(self, name)
 
@@ -138,6 +140,10 @@ class TracedNumpy(ModuleType):
         if not lazy_arrays(given):
             return np.broadcast(*given)
         return _Broadcast(common_shape([lifted(each, self._trace)._shape for each in given]))
+
+    def lexsort(self, keys: Any, *given: Any, **named: Any) -> Any:
+        """In which order elements come by several keys: NumPy asks a list of them whether it is lazy, not the keys."""
+        return np.lexsort(tuple(keys) if type(keys) is list else keys, *given, **named)
 
     def take(self, a: Any, indices: Any, *given: Any, **named: Any) -> Any:
         """Elements that integers choose: NumPy asks the array that they are taken of alone whether it is lazy."""
@@ -227,7 +233,7 @@ def _stacked(given: Any) -> Any:
 
 
 def _reduced_list(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A reduction that takes lists of lazy arrays, too."""
+    """A function of an array, such as a reduction, that takes lists of lazy arrays, too."""
     ufunc = _EXTREMA.get(function)
 
     @functools.wraps(function)
@@ -275,9 +281,32 @@ def _one_after_the_other(ufunc: np.ufunc, given: Any) -> Any:
 
 _OF_LISTS = {
     name: _reduced_list(getattr(np, name))
-    for name in ("all", "amax", "amin", "any", "average", "max", "mean", "median", "min", "prod", "std", "sum", "var")
-}
-"""Reductions by name: NumPy asks no element of a list whether it is lazy."""
+    for name in (
+        "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "around", "average", "clip", "corrcoef",
+        "count_nonzero", "cov", "cumprod", "cumsum", "diff", "expand_dims", "flip", "fliplr", "flipud",
+        "gradient", "max", "mean", "median", "min", "moveaxis", "nan_to_num", "nanargmax", "nanargmin",
+        "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod",
+        "nanquantile", "nanstd", "nansum", "nanvar", "percentile", "prod", "ptp", "quantile", "ravel",
+        "reshape", "round", "sort", "squeeze", "std", "sum", "swapaxes", "transpose", "trapezoid", "unwrap",
+        "var",
+    )
+}  # fmt: skip
+"""Functions of one array by name: NumPy asks no element of a list whether it is lazy."""
+
+
+class _LinearAlgebra(ModuleType):
+    """`np.linalg`, whose norms take lists of lazy arrays, too."""
+
+    def __init__(self) -> None:
+        super().__init__("numpy.linalg", np.linalg.__doc__)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np.linalg, name)
+
+    norm = staticmethod(_reduced_list(np.linalg.norm))
+
+
+_LINALG = _LinearAlgebra()
 
 
 def _making(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -307,7 +336,7 @@ _REPLACED = {
 
 _MEANT: dict[Callable[..., Any], Callable[..., Any]] = {
     each: getattr(np, name) for name, each in (*_OF_LISTS.items(), *_MAKING.items())
-}
+} | {_LINALG.norm: np.linalg.norm}
 
 
 def meant(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -317,7 +346,8 @@ def meant(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_replaced(value: Any) -> bool:
     """Whether something else is put in the place of NumPy, or of a function of it."""
-    return value is np or id(value) in _REPLACED or drawn_by(value) is not None
+    is_of_linalg = value is np.linalg or value is np.linalg.norm
+    return value is np or is_of_linalg or id(value) in _REPLACED or drawn_by(value) is not None
 
 
 @attrs.frozen
