@@ -637,3 +637,14 @@ def test_random_functions_of_floats(seed: int) -> None:
             traced.assert_same(got, want)
         except AssertionError:
             raise AssertionError(f"of {t}, {u}:\n{text}") from None
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+def test_scalars_are_compared_as_numpy_compares_them(kind: Any) -> None:
+    """Python turns a comparison of a float of its own and an array around, and not one of NumPy's."""
+    names = {"greater_equal", "less"} if kind is not float else {"less_equal", "greater"}
+    function = jit(lambda x, t: (t >= x, t < x))
+    for t in (0.5, 1.5):
+        traced.assert_same(function(X, kind(t)), function.__wrapped__(X, kind(t)))
+    first = function.explain(X, kind(0.5)).splitlines()[0]
+    assert set(first.split("operations: ")[1].split(", ")) == names

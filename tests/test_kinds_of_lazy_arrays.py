@@ -151,6 +151,13 @@ def test_a_truth_is_the_axis_that_numpy_takes_it_for(name: str) -> None:
         assert_same(jit(function)(x), want)
 
 
+def test_powers_with_a_modulus_are_none_as_of_numpys_arrays() -> None:
+    with pytest.raises(
+        TypeError, match=r"^unsupported operand type\(s\) for \*\* or pow\(\): 'LazyArray', 'int', 'int'"
+    ):
+        pow(sl.lazy(np.arange(3)), 2, 7)
+
+
 def test_what_lazy_arrays_cannot_do_is_said_with_the_way_out() -> None:
     x = sl.lazy(np.ones((4, 3)))
     for ask in (lambda: x.tobytes(), lambda: np.put(x, 0, 1), lambda: np.add(x, 1, order="F")):

@@ -543,7 +543,9 @@ def element(array: LazyArray) -> LazyArray:
 
 
 def _operator(name: str, turned: bool = False) -> Callable[[Any, Any], Any]:
-    def method(self: LazyArray, other: Any) -> Any:
+    def method(self: LazyArray, other: Any, modulus: None = None) -> Any:
+        if modulus is not None:
+            return NotImplemented  # `pow(x, 2, 7)`: arrays have no such power
         return _calling().call_operator(name, (other, self) if turned else (self, other))
 
     return method

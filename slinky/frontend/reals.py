@@ -338,8 +338,13 @@ class Real:
     def _with_another(self, function: Callable[..., Any], other: Any, *, turned: bool) -> Any:
         """What comes of something else: lazy arrays and sizes know what they do; others may look for a float, and not
         find one (`Decimal`), or be made an array (`np.float64(1.5) == [1.5]`)."""
-        if type(other) is Size or getattr(type(other), "__slinky_lazy__", False):
+        if type(other) is Size:
             return NotImplemented
+        if getattr(type(other), "__slinky_lazy__", False):
+            ufunc = _COMPARISONS.get(function)
+            if type(self._value) is float or ufunc is None or not np.ndim(other):
+                return NotImplemented
+            return ufunc(self, other)  # a scalar of NumPy's is not turned around
         own = self._value if other is None or type(other) is str else self._known()
         return function(other, own) if turned else function(own, other)
 
@@ -430,6 +435,11 @@ _OPERATORS: dict[Any, Callable[..., Any]] = {
     np.greater_equal: operator.ge,
 }
 """By the ufuncs that scalars of NumPy's call where they stand beside something unknown."""
+
+_COMPARISONS: dict[Any, np.ufunc] = {
+    _OPERATORS[ufunc]: ufunc for ufunc in (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+}
+"""The ufuncs of comparisons, by the operators that stand for them."""
 
 _OF_NUMPY = frozenset([np.float64, np.float32])
 FLOATS = frozenset([float, *_OF_NUMPY])
