@@ -129,6 +129,8 @@ LISTS: dict[str, Any] = {
         np.nanmean([x, x * 2], axis=0),
         np.transpose([x[0], x[1]]),
         np.diff([x[0], x[1], x[0] * 2], axis=0),
+        np.flip(m=x),
+        np.diff(n=1, a=x * 2),
         np.cumsum([x, x], axis=-1, dtype=np.float64),
     ),
     "norms of lists": lambda x: (

@@ -237,10 +237,11 @@ def _reduced_list(function: Callable[..., Any]) -> Callable[..., Any]:
     ufunc = _EXTREMA.get(function)
 
     @functools.wraps(function)
-    def of_any(a: Any, *given: Any, **named: Any) -> Any:
-        if type(a) not in (list, tuple):
-            return function(a, *given, **named)
-        if ufunc is not None and (given, named) in (((0,), {}), ((), {"axis": 0})):
+    def of_any(*arguments: Any, **named: Any) -> Any:
+        if not arguments or type(arguments[0]) not in (list, tuple):
+            return function(*arguments, **named)
+        a, *given = arguments
+        if ufunc is not None and (given, named) in (([0], {}), ([], {"axis": 0})):
             found = _one_after_the_other(ufunc, a)
             if found is not None:
                 return found
