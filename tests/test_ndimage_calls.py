@@ -252,3 +252,25 @@ def test_what_goes_on_until_nothing_changes(name: str) -> None:
         apply(ring, mode="reflect")
     with pytest.raises(sl.TracingError, match=name):
         jit(lambda x: apply(x), strict=True)(ring)
+
+
+@pytest.mark.skipif(not hasattr(scipy.ndimage, "vectorized_filter"), reason="SciPy 1.16 has it")
+def test_functions_of_all_windows_run_whole() -> None:
+    image = np.random.default_rng(3).random((9, 8))
+    cross = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], bool)
+    for given in ({"size": 3}, {"footprint": cross, "mode": "constant", "cval": 2.0}, {"size": (2,), "axes": 0}):
+        want = scipy.ndimage.vectorized_filter(image * 2, np.mean, **given) + 1
+        traced = jit(lambda x, given=given: sl.ndimage.vectorized_filter(x * 2, np.mean, **given) + 1)
+        np.testing.assert_array_equal(traced(image), want, strict=True)
+        assert "vectorized_filter is not understood" in traced.explain(image)
+        np.testing.assert_array_equal(sl.ndimage.vectorized_filter(image * 2, np.mean, **given) + 1, want)
+    with pytest.raises(ValueError, match="`size` or `footprint` must be provided"):
+        sl.ndimage.vectorized_filter(image, np.mean)
+    with pytest.raises(sl.ArgumentError, match="gives the function all windows at once, so that what it"):
+        sl.ndimage.vectorized_filter(sl.BufferExpr("image", float, 2), np.mean, size=3)
+
+
+def test_a_filter_that_an_older_scipy_has_not_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(scipy.ndimage, "vectorized_filter", raising=False)
+    with pytest.raises(sl.ArgumentError, match="this SciPy has no vectorized_filter; it takes a newer one"):
+        sl.ndimage.vectorized_filter(np.ones(3), np.mean, size=3)

@@ -56,7 +56,7 @@ from slinky.frontend.ndimage.ranks import (
     rank_filter,
 )
 from slinky.frontend.ndimage.table import PIECES, Pieces
-from slinky.frontend.ndimage.whole import binary_fill_holes, binary_propagation
+from slinky.frontend.ndimage.whole import binary_fill_holes, binary_propagation, vectorized_filter
 
 __all__ = [
     "PIECES",
@@ -99,5 +99,6 @@ __all__ = [
     "sobel",
     "uniform_filter",
     "uniform_filter1d",
+    "vectorized_filter",
     "white_tophat",
 ]

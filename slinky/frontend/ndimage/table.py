@@ -55,6 +55,7 @@ PIECES: Mapping[str, Pieces] = {
     "sobel": Pieces.EXACT,
     "uniform_filter": Pieces.ROUNDED,
     "uniform_filter1d": Pieces.ROUNDED,
+    "vectorized_filter": Pieces.NONE,
     "white_tophat": Pieces.EXACT,
 }
 """The filters, and what holds of them by pieces. The generic ones are as good as the functions that they are given."""

@@ -1,6 +1,9 @@
-"""Binary morphology that goes on until nothing changes: each pixel may depend on all of the image.
+"""Filters that nobody can cut: each pixel may depend on all of the image, or be rounded by how much is there.
 
-On arrays, these are SciPy's functions; of lazy arrays they run whole, and in a graph they are refused.
+Idea. Binary morphology may go on until nothing changes. A function that is given all windows at once adds up the
+elements of one in an order that depends on how many windows there are: SciPy's result is that of the whole image.
+
+Invariant: on arrays, these are SciPy's functions; of lazy arrays they run whole, and in a graph they are refused.
 """
 
 from __future__ import annotations
@@ -17,8 +20,20 @@ from slinky.graph.buffers import BufferExpr
 P = ParamSpec("P")
 
 
-def whole_filter(described: Callable[P, Any]) -> Callable[P, Any]:
-    """A filter with the name, the signature and the results of its namesake in SciPy, for which no region is known."""
+GOES_ON = "goes on until nothing changes, which depends on all of the image; compute it on arrays"
+OF_ALL_WINDOWS = (
+    "gives the function all windows at once, so that what it rounds depends on all of the image; compute it on arrays, "
+    "use generic_filter, or declare a function of arrays by sl.stencil"
+)
+
+
+def whole_filter(why: str) -> Callable[[Callable[P, Any]], Callable[P, Any]]:
+    """A decorator for filters with the name, the signature and the results of their namesakes in SciPy, for which no
+    region is known: `why` says what they do."""
+    return functools.partial(_whole, why)
+
+
+def _whole(why: str, described: Callable[P, Any]) -> Callable[P, Any]:
     signature = inspect.signature(described)
     name = described.__name__
 
@@ -27,12 +42,11 @@ def whole_filter(described: Callable[P, Any]) -> Callable[P, Any]:
         given = bound_arguments(signature, name, args, kwargs).arguments
         image, output = given["input"], given.get("output")
         if any(isinstance(each, BufferExpr) for each in given.values()):
-            raise ArgumentError(
-                f"sl.ndimage.{name} goes on until nothing changes, which depends on all of the image; compute it on "
-                f"arrays"
-            )
+            raise ArgumentError(f"sl.ndimage.{name} {why}")
         require_no_array(name, image, output, "output")
-        function = getattr(scipy_ndimage(), name)
+        function = getattr(scipy_ndimage(), name, None)
+        if function is None:
+            raise ArgumentError(f"sl.ndimage.{name}: this SciPy has no {name}; it takes a newer one")
         if any(map(is_lazy, given.values())):
             return at_once(function, args, kwargs)
         return labelled(function(*args, **kwargs), image)
@@ -40,14 +54,14 @@ def whole_filter(described: Callable[P, Any]) -> Callable[P, Any]:
     return filtered
 
 
-@whole_filter
+@whole_filter(GOES_ON)
 def binary_fill_holes(
     input: Any, structure: Any = None, output: Any = None, origin: Any = 0, *, axes: Any = None
 ) -> Any:
     """What is inside with its holes, as `scipy.ndimage.binary_fill_holes` gives it."""
 
 
-@whole_filter
+@whole_filter(GOES_ON)
 def binary_propagation(
     input: Any,
     structure: Any = None,
@@ -61,4 +75,21 @@ def binary_propagation(
     """What is inside, grown within a mask, as `scipy.ndimage.binary_propagation` gives it."""
 
 
-__all__ = ["binary_fill_holes", "binary_propagation"]
+@whole_filter(OF_ALL_WINDOWS)
+def vectorized_filter(
+    input: Any,
+    function: Callable[..., Any],
+    *,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: Any = None,
+    origin: Any = None,
+    axes: Any = None,
+    batch_memory: int = 2**30,
+) -> Any:
+    """A function of all windows at once, as `scipy.ndimage.vectorized_filter` applies it (SciPy 1.16 or newer)."""
+
+
+__all__ = ["binary_fill_holes", "binary_propagation", "vectorized_filter"]
