@@ -20,6 +20,7 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import shlex
 import shutil
 import stat
@@ -228,7 +229,9 @@ def library(text: str, made_by: Compiler) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
-        raise CompilationError(f"what {made_by.command[0]} compiled cannot be loaded: {error}") from None
+        missing = re.search(r"undefined symbol: (\w+)", str(error))
+        why = f"nothing in it defines {missing[1]!r}, which it uses" if missing else str(error)
+        raise CompilationError(f"what {made_by.command[0]} compiled cannot be loaded: {why}") from None
 
 
 class _UnderWay:
