@@ -9,7 +9,7 @@ Invariant: `at_most` says yes only to what holds for all integers that meet the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from slinky.symbolic.arithmetic import Terms, linear
 from slinky.symbolic.chaining import follows
@@ -17,9 +17,12 @@ from slinky.symbolic.expressions import Expr, Max, Min, Select, difference, line
 from slinky.symbolic.facts import Facts
 from slinky.symbolic.remainders import between
 from slinky.symbolic.rising import ways
+from slinky.symbolic.traversal import substitute
 
 _DEEPEST = 10
 """Choices nested deeper are left to `prove`."""
+
+_NO_NAMES: Mapping[Expr, Expr] = {}
 
 
 def at_most(a: Expr, b: Expr, known: Facts, deepest: int = _DEEPEST) -> bool:
@@ -57,13 +60,22 @@ def at_most(a: Expr, b: Expr, known: Facts, deepest: int = _DEEPEST) -> bool:
 
 def rises(offset: int, terms: Terms, known: Facts, deepest: int = _DEEPEST) -> bool:
     """Whether `0 <= offset + terms` by what products and quotients in it are made of, as a short look tells."""
-    return any(all(_not_negative(goal, known, deepest) for goal in goals) for goals in ways(offset, terms, known))
+    return any(
+        all(never_negative(*linear(goal), known, deepest=deepest) for goal in goals)
+        for goals in ways(offset, terms, known)
+    )
 
 
-def _not_negative(expr: Expr, known: Facts, deepest: int) -> bool:
-    offset, terms = linear(expr)
-    lower = linear_sum(0, [(atom, -c) for atom, c in terms if c < 0])
-    return at_most(lower, linear_sum(offset, [term for term in terms if term[1] > 0]), known, deepest)
+def never_negative(
+    offset: int, terms: Terms, known: Facts, meanings: Mapping[Expr, Expr] = _NO_NAMES, deepest: int = _DEEPEST
+) -> bool:
+    """Whether `0 <= offset + terms`, as a comparison of what is subtracted with what is added tells. `meanings` are put
+    in place of names first."""
+    less = linear_sum(0, [(atom, -c) for atom, c in terms if c < 0])
+    more = linear_sum(offset, [term for term in terms if term[1] > 0])
+    if meanings:
+        less, more = substitute(less, meanings), substitute(more, meanings)
+    return at_most(less, more, known, deepest)
 
 
 def _is_told(a: Expr, upper: Sequence[Expr], known: Facts) -> bool:

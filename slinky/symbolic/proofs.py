@@ -13,7 +13,7 @@ from __future__ import annotations
 from slinky.errors import cited
 from slinky.symbolic.arithmetic import Terms
 from slinky.symbolic.chaining import follows
-from slinky.symbolic.comparing import at_most, rises
+from slinky.symbolic.comparing import never_negative, rises
 from slinky.symbolic.expressions import (
     FALSE,
     And,
@@ -37,7 +37,6 @@ from slinky.symbolic.lengths import holds_for_some_lengths
 from slinky.symbolic.lower_bounds import at_least, constant_lower_bound
 from slinky.symbolic.patience import current_patience
 from slinky.symbolic.search import Search
-from slinky.symbolic.traversal import substitute
 from slinky.symbolic.witnesses import is_contradicted, may_hold
 
 __all__ = ["NO_FACTS", "Facts", "constant_lower_bound", "facts", "impossible", "prove"]
@@ -137,8 +136,7 @@ def _follows_from_meanings(offset: int, terms: Terms, known: Facts) -> bool:
     meanings = known.meanings
     if not meanings or not any(atom in meanings for atom, _ in terms):
         return False
-    less, more = linear_sum(0, [(a, -c) for a, c in terms if c < 0]), linear_sum(offset, [t for t in terms if t[1] > 0])
-    return at_most(substitute(less, meanings), substitute(more, meanings), known)
+    return never_negative(offset, terms, known, meanings)
 
 
 def _refuted(condition: Condition, known: Facts) -> bool:

@@ -21,7 +21,7 @@ from slinky.runtime.codegen.names import TakenNames
 from slinky.runtime.codegen.scopes import CodeScope, ScopedWriter
 from slinky.runtime.plan_tree import Failure, Name, Place, Stop
 from slinky.symbolic.bounds import simplify as simplify_choices
-from slinky.symbolic.comparing import at_most
+from slinky.symbolic.comparing import never_negative
 from slinky.symbolic.expressions import (
     Condition,
     Constant,
@@ -33,7 +33,6 @@ from slinky.symbolic.expressions import (
     Sum,
     Variable,
     linear,
-    linear_sum,
     variable,
 )
 from slinky.symbolic.intervals import Interval
@@ -96,9 +95,7 @@ class Writer(ScopedWriter):
         """Whether an expression is shown never to be negative, where what is less is compared with what is more."""
         offset, terms = linear(expr)
         if any(is_costly(atom) or atom in self._ends for atom, _ in terms):
-            less = linear_sum(0, [(atom, -c) for atom, c in terms if c < 0])
-            more = linear_sum(offset, [(atom, c) for atom, c in terms if c > 0])
-            if at_most(self._expanded(less), self._expanded(more), known):
+            if never_negative(offset, terms, known, self._ends):
                 return True
         return prove(expr >= 0, known)
 
