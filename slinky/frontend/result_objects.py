@@ -20,7 +20,7 @@ import attrs
 
 from slinky.frontend.opened import Opened, attributes_of, is_plain, with_attributes
 from slinky.frontend.tracing import Abandoned
-from slinky.frontend.trees import is_named_tuple, with_leaves
+from slinky.frontend.trees import is_named_tuple
 
 
 def opened_result(held: list[Any]) -> Any:
@@ -91,21 +91,25 @@ def _references() -> int:
 _ALONE = _references()
 
 
-def made_anew(tree: Any, leaf: Callable[[Any], Any]) -> Any:
-    """A result with new objects, and other leaves."""
-    return with_leaves(tree, leaf, _Anew(leaf))
+Maker = Callable[..., Any]
+"""Makes part of a result of what a call has: its arguments, and what was computed of them."""
 
 
-@attrs.frozen
-class _Anew:
-    """Makes the object anew that was opened. A function that calls itself would be part of a cycle: with it, what it
-    makes objects of, all results of a call, would lie there until the collector comes."""
+def maker(tree: Any, leaf: Callable[[Any], Maker]) -> Maker:
+    """What makes a result at each call, with new objects, of what `leaf` has for the leaves."""
+    if type(tree) in (tuple, list):
+        kind, parts = type(tree), [maker(each, leaf) for each in tree]
+        return lambda *of: kind([part(*of) for part in parts])
+    if is_named_tuple(tree):
+        put, parts = tree._make, [maker(each, leaf) for each in tree]
+        return lambda *of: put([part(*of) for part in parts])
+    if type(tree) is dict:
+        items = [(key, maker(each, leaf)) for key, each in tree.items()]
+        return lambda *of: {key: part(*of) for key, part in items}
+    if type(tree) is Opened:
+        names, parts = tree.names, [maker(each, leaf) for each in tree.parts]
+        return lambda *of: with_attributes(tree.kind[1], zip(names, [part(*of) for part in parts], strict=True))
+    return leaf(tree)
 
-    leaf: Callable[[Any], Any]
 
-    def __call__(self, opened: Opened) -> Any:
-        parts = [with_leaves(part, self.leaf, self) for part in opened.parts]
-        return with_attributes(opened.kind[1], zip(opened.names, parts, strict=True))
-
-
-__all__ = ["made_anew", "opened_result"]
+__all__ = ["maker", "opened_result"]

@@ -3,14 +3,15 @@
 Plans are entered where they are (`enter`), with arrays and scalars as they take them. An entry does not keep its plan
 alive, so what enters does.
 
-Invariant: a run gives what `Traced.given_back` says, in new arrays.
+Invariant: a run gives what `Traced.giver` says, in new arrays.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from slinky.frontend.views import seen
 from slinky.runtime.pages import is_large, new_array
 from slinky.runtime.reusing import Results, is_reused
 from slinky.runtime.threads import default_workers
+
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 Runner = Callable[[Any], Any]
 """Takes the leaves of arguments, and gives what the function would."""
@@ -49,7 +52,7 @@ def runner(
 
     What it gives raises `OtherFloatsError` for floats of which something else is true than was asked.
     """
-    sources, is_alone, enter = traced.sources, traced.is_one_array, plan.enter
+    sources, give, enter = traced.sources, traced.giver(of), plan.enter
     tell = _telling(traced, scalars, floats)
     numbers = [number for number, _ in sources if number is not None]
     empty = _empty(shapes, workers, goes_once=all(map(_goes_once, traced.nodes)))
@@ -59,7 +62,7 @@ def runner(
         arrays = [array if number is None else leaves[number] for number, array in sources]
         outputs = [empty(shape, dtype) for shape, dtype in shapes]
         enter((*arrays, *outputs), numbers_of)
-        return outputs[0] if is_alone else traced.given_back(leaves, outputs, of, reals=reals)
+        return give(leaves, outputs, _NOTHING, reals)
 
     def write_on(leaves: Any) -> Any:
         reals, numbers_of = tell(leaves)
@@ -67,21 +70,22 @@ def runner(
         outputs, as_given = traced.targets(leaves, shapes, of), traced.as_given(leaves, of)
         enter((*arrays, *outputs), numbers_of)
         traced.hand_over(leaves, outputs, of)
-        return traced.given_back(leaves, outputs, of, as_given, reals)
+        return give(leaves, outputs, as_given, reals)
 
     found: Runner = write_on if traced.written else run_on
-    is_short = is_alone and len(shapes) == 1 and numbers and not traced.written and len(numbers) == len(sources)
-    if is_short:
+    is_alone = traced.is_one_array and len(shapes) == 1
+    if is_alone and numbers and not traced.written and len(numbers) == len(sources):
         is_told = bool(traced.trace.reals)
         found = _of_arguments(plan, numbers, *shapes[0], tell if is_told else scalars, empty)
+        found = _scalar_of(found) if traced.is_scalar else found
     vars(found)["plan"] = plan
     return _guarded(traced, found, chooses=chooses)
 
 
 def without_arrays(traced: Traced, of: Callable[[Length], int]) -> Runner:
     """What gives back the results of a trace that computes no arrays."""
-    tell = _telling(traced, {}, ())
-    return lambda leaves: traced.given_back(leaves, (), of, reals=tell(leaves)[0])
+    tell, give = _telling(traced, {}, ()), traced.giver(of)
+    return lambda leaves: give(leaves, (), _NOTHING, tell(leaves)[0])
 
 
 class OtherFloatsError(SlinkyError):
@@ -176,6 +180,11 @@ def _told_arguments(
     return run_on_told
 
 
+def _scalar_of(run: Runner) -> Runner:
+    """The same, of which the one element of the array comes back."""
+    return lambda leaves: run(leaves)[()]
+
+
 def _for_rows(run: Runner) -> Runner:
     """The same, for arrays that lie in rows."""
 
@@ -200,7 +209,7 @@ def at_once(traced: Traced, leaves: Any, of: Callable[[Length], int]) -> Any:
             target[...] = output
         traced.hand_over(leaves, targets, of)
         outputs = targets
-    return traced.given_back(leaves, outputs, of, as_given)
+    return traced.giver(of)(leaves, outputs, as_given, ())
 
 
 def _in_columns(array: Array) -> bool:

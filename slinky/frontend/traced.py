@@ -3,7 +3,7 @@
 Idea. A result of the function is (a view of) an array that the pipeline computes, or of an argument, or a length, or a
 value that is the same at each call. Arguments that were written to have outputs of their own, which end up in them.
 
-Invariant: `given_back` gives the tree that the function returned, for other arrays of the same kind.
+Invariant: a `giver` gives the tree that the function returned, for other arrays of the same kind.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -29,7 +28,7 @@ from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, whole_view
 from slinky.frontend.opened import Opened
 from slinky.frontend.reals import Real, Told, known_reals, now
-from slinky.frontend.result_objects import made_anew, opened_result
+from slinky.frontend.result_objects import maker, opened_result
 from slinky.frontend.sizes import Length, Size, are_same, expr_of, value_of
 from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.to_native import Move, Runs
@@ -289,8 +288,13 @@ class Traced:
 
     @property
     def is_one_array(self) -> bool:
-        """Whether what comes back is just one array that is computed."""
-        return isinstance(self.result, _Output) and self.result.view.is_whole and not self.result.scalar
+        """Whether what comes back is just one array that is computed, or the scalar that it holds."""
+        return isinstance(self.result, _Output) and self.result.view.is_whole
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether what comes back is one scalar."""
+        return isinstance(self.result, _Output) and self.result.scalar
 
     def has_no_elements(self, values: Mapping[Expr, int]) -> bool:
         """Whether some array on the way has no elements, for arguments of these sizes."""
@@ -332,35 +336,40 @@ class Traced:
         """What is returned of arguments as they were given, before anything is written to them."""
         return {leaf: leaf.given_of(arrays, of) for leaf in self._apart}
 
-    def given_back(
-        self,
-        arrays: Sequence[Any],
-        outputs: Sequence[Array],
-        of: Callable[[Length], int],
-        as_given: Mapping[Any, Any] = MappingProxyType({}),
-        reals: Sequence[float] = (),
-    ) -> Any:
-        """What the function returns, given arguments and what was computed, and `as_given` before; floats are those of
-        the call that was traced, or of others, as their steps give them."""
+    def giver(self, of: Callable[[Length], int]) -> Callable[..., Any]:
+        """What gives what the function returns, for arguments of just these sizes: of the arguments, what was computed,
+        what `as_given` gave before, and the floats of a call as their steps give them (none of them: of the call that
+        was traced)."""
+        return maker(self.result, lambda leaf: self._maker(leaf, of))
 
-        def leaf(each: Any) -> Any:
-            match each:
-                case _Length(expr):
-                    return of(Size(expr, 0, self.trace.questions))
-                case _Float(each):
-                    return reals[each.step] if reals else now(each)
-                case _Given(value):
-                    return value.copy() if isinstance(value, np.ndarray) else value
-                case _Argument():
-                    return as_given[each] if each in as_given else each.given_of(arrays, of)
-                case _Output(number, view, scalar, is_apart):
-                    array = outputs[number] if view.is_whole else seen(outputs[number], view, of)
-                    if scalar:
+    def _maker(self, leaf: Any, of: Callable[[Length], int]) -> Callable[..., Any]:
+        """The same of a leaf."""
+        match leaf:
+            case _Length(expr):
+                length = of(Size(expr, 0, self.trace.questions))
+                return lambda *_: length
+            case _Float(told):
+                return lambda arrays, outputs, as_given, reals: reals[told.step] if reals else now(told)
+            case _Given(np.ndarray() as value):
+                return lambda *_: value.copy()
+            case _Given(value):
+                return lambda *_: value
+            case _Argument():
+                return lambda arrays, outputs, as_given, reals: (
+                    as_given[leaf] if leaf in as_given else leaf.given_of(arrays, of)
+                )
+            case _Output(number, view, is_scalar, is_apart):
+                is_whole = view.is_whole
+                is_copied = is_apart or number in self._in_arguments
+
+                def output(arrays: Any, outputs: Any, as_given: Any, reals: Any) -> Any:
+                    array = outputs[number] if is_whole else seen(outputs[number], view, of)
+                    if is_scalar:
                         return array[()]
-                    return array.copy() if is_apart or number in self._in_arguments else array
-            raise AssertionError(each)
+                    return array.copy() if is_copied else array
 
-        return made_anew(self.result, leaf)
+                return output
+        raise AssertionError(leaf)
 
 
 def _of_own_sizes(trace: Trace) -> list[Node]:
