@@ -156,9 +156,9 @@ def test_threads_share_filters_along_axes(name: str) -> None:
 
 def test_filters_that_compute_for_most_of_the_time_need_not_be_larger_than_caches() -> None:
     small = {"on_the_way": 10, "held": 20, "least": 4.0, "most": 4.0, "in_c": 4.0}
-    assert not Estimate(scheduled=2.0, told=1.0, **small).is_faster(1.25)
-    assert Estimate(scheduled=2.0, told=3.0, **small).is_faster(1.25)
-    assert not Estimate(scheduled=3.9, told=3.0, **small).is_faster(1.25)
+    assert not Estimate(scheduled=2.0, told=1.0, **small).is_faster(is_tried=False)
+    assert Estimate(scheduled=2.0, told=3.0, **small).is_faster(is_tried=False)
+    assert not Estimate(scheduled=3.9, told=3.0, **small).is_faster(is_tried=False)
 
 
 @pytest.mark.parametrize(

@@ -57,17 +57,18 @@ stays in the caches, or where the schedule saves less than a fifth of the time. 
 `np.sin`, which are faster by pieces then. Small arrays of which it makes large ones, such as one for all pairs, run by
 pieces, too.
 
-Where loops in C are predicted to save as much, it runs as it is, or by pieces, until it has moved to C, and is left to
-NumPy again only if there is no C for it.
+Where loops in C are predicted to save as much, with the microseconds that it takes to enter them and to leave them for
+a function of NumPy's, it runs as it is, or by pieces, until it has moved to C, and is left to NumPy again only if there
+is no C for it.
 
 Where pieces give the bits that NumPy gives, results share memory as NumPy's do, and all arrays that it makes take 64
-MB at most, what is predicted is also measured, and a gain of a twentieth is worth a try. The first calls go to the
-function as it is and to its pieces in turn, 3 to 8 to each (one, where pieces are ten times as fast and the function
-takes 50 ms), and whoever is faster goes on, for all sizes from one power of two to the next; when a schedule has moved
-to C, they are compared once more. So it does not matter whether a call is one of these. With `native=True` and no
-`smallest`, C takes part from the first call on: what C does to NumPy's bits is measured; what it rounds otherwise, such
-as `exp`, always runs in C; and where it has nothing to do, such as in a sum that stands alone, what is predicted
-decides. `explain` says what was measured:
+MB at most, what is predicted is also measured, and a likely gain of a twentieth is worth a try. The first calls go to
+the function as it is and to its pieces in turn, 3 to 8 to each (one, where pieces are ten times as fast and the
+function takes 50 ms), and whoever is faster goes on, for all sizes from one power of two to the next; when a schedule
+has moved to C, they are compared once more. So it does not matter whether a call is one of these. With `native=True`
+and no `smallest`, C takes part from the first call on: what C does to NumPy's bits is measured; what it rounds
+otherwise, such as `exp`, always runs in C; and where it has nothing to do, such as in a sum that stands alone, what is
+predicted decides. `explain` says what was measured:
 
 ```text
 by pieces: measured 110 us as it is, 54.4 us by pieces

@@ -30,7 +30,7 @@ from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
 from slinky.frontend.traced import Shapes, Traced
 from slinky.frontend.tracing import PLANS, func_title, scheduled_for
-from slinky.frontend.worth import LEAST_GAIN, LEAST_TRIED, Estimate, computed_bytes, estimate
+from slinky.frontend.worth import Estimate, computed_bytes, estimate
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import has_loops
 from slinky.symbolic.expressions import Expr
@@ -118,9 +118,9 @@ class Chooser:
         found = self._estimate(scheduled, traced, of)
         if found is None:
             return False, False
-        gain = LEAST_TRIED if self._may_be_tried(traced, None, of) else LEAST_GAIN
-        is_faster = found.is_faster(gain)
-        return is_faster, not is_faster and found.is_faster_in_c(gain) and self._may_move()
+        is_tried = self._may_be_tried(traced, None, of)
+        is_faster = found.is_faster(is_tried=is_tried)
+        return is_faster, not is_faster and found.is_faster_in_c(is_tried=is_tried) and self._may_move()
 
     def _estimate(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> Estimate | None:
         """What a trace takes by a schedule, and else, on the machine that it is made for. Functions are measured only

@@ -46,6 +46,9 @@ LEAST_TRIED = 1.05
 """The same where it is measured who is faster, and predictions need not be right."""
 
 _CALL_SECONDS = 1e-6
+_ENTERED_SECONDS, _LEFT_SECONDS = 3e-6, 3e-6
+"""What it takes to enter a plan, and to leave C for a function of NumPy's and to come back."""
+
 _ELEMENT_SECONDS = 2e-9
 """What a function that is no arithmetic takes for an element that it reads, in the fastest cache."""
 
@@ -98,19 +101,29 @@ class Estimate:
     scheduled: float
     in_c: float
     """Where C does what it does to the bits that NumPy gives, and NumPy the rest."""
+    between: float = 0.0
+    """What is not among that: to enter a plan, and to leave C for NumPy."""
     in_loops: float = 0.0
     """The same by the schedule, if that is one for loops in C."""
     told: float = 0.0
     """The seconds of `least` that filters say they compute."""
 
-    def is_faster(self, gain: float) -> bool:
-        """Whether NumPy takes so many times what a schedule takes by NumPy's loops."""
-        may_be = self.on_the_way > self.held or self.told >= _MOST_OF_ALL * self.least
-        return may_be and math.sqrt(self.least * self.most) >= gain * self.scheduled
+    @property
+    def as_written(self) -> float:
+        """The seconds that NumPy is likely to take."""
+        return math.sqrt(self.least * self.most)
 
-    def is_faster_in_c(self, gain: float) -> bool:
-        """The same of loops in C."""
-        return self.least >= gain * self.in_c
+    def is_faster(self, *, is_tried: bool) -> bool:
+        """Whether NumPy takes enough longer than a schedule does by NumPy's loops."""
+        may_be = self.on_the_way > self.held or self.told >= _MOST_OF_ALL * self.least
+        return may_be and self.as_written >= (LEAST_TRIED if is_tried else LEAST_GAIN) * self.scheduled
+
+    def is_faster_in_c(self, *, is_tried: bool) -> bool:
+        """The same of loops in C. Where it is not measured, NumPy must take longer at the least, and the microseconds
+        count that C takes where few elements are computed."""
+        if is_tried:
+            return self.as_written >= LEAST_TRIED * self.in_c
+        return self.least >= LEAST_GAIN * (self.in_c + self.between)
 
 
 def estimate(
@@ -129,6 +142,7 @@ def estimate(
     made = [node for node in nodes if not isinstance(node.operation, Source)]
     on_the_way = computed_bytes(made, of)
     seconds = told = more = by_pieces = beside_loops = in_c = turned = 0.0
+    between = _ENTERED_SECONDS
     shared_by = _threads(scheduled.program, explanation.workers)
     for view in _rolled(made):
         moved = 2 * _bytes(view.shape, view.dtype, of)
@@ -160,6 +174,7 @@ def estimate(
         else:
             beside_loops += own  # the model knows of the others what they take in loops
             own = own if effort is None else beside
+            between += _LEFT_SECONDS
         in_c += own + moved / machine.near_bandwidth
     ends = _ends(nodes, of)
     return Estimate(
@@ -169,6 +184,7 @@ def estimate(
         most=max(seconds + told, explanation.unscheduled_seconds) + more,
         scheduled=explanation.seconds + by_pieces + turned,
         in_c=in_c + ends / machine.bandwidth(ends) + turned,
+        between=between,
         in_loops=explanation.seconds + beside_loops + turned,
         told=told,
     )
