@@ -224,7 +224,7 @@ def test_steps_that_c_computes_otherwise_take_no_others_along() -> None:
     """NumPy's plan computes all of it at once; so a schedule that moves has funcs of its own."""
     function, values = jit(mixed), np.linspace(-2, 2, 250000).reshape(500, 500)
     function(values, 2.0)
-    assert len(list(funcs_in(moved_plan(function)._plan.program))) == 1
+    assert len(list(funcs_in(moved_plan(function)._python_plan().program))) == 1
     assert function.wait_native(SECONDS)
     plan = moved_plan(function)
     told = {func.name: is_exact(func.operation.formula) for func in funcs_in(plan.program)}
@@ -244,7 +244,7 @@ def test_filters_are_loops_once_they_have_moved() -> None:
     function, expected = jit(sharp), sharp(image, ndimage)
     same_bits(function(image), expected)
     assert "gaussian" in function.explain(image)
-    assert any(isinstance(func.operation, Callback) for func in funcs_in(moved_plan(function)._plan.program))
+    assert any(isinstance(func.operation, Callback) for func in funcs_in(moved_plan(function)._python_plan().program))
     assert function.wait_native(SECONDS)
     assert not any(isinstance(func.operation, Callback) for func in funcs_in(moved_plan(function).program))
     for shape in ((40, 30), (1, 1), (3, 50)):
@@ -265,7 +265,7 @@ def test_a_schedule_that_keeps_no_bound_in_c_is_compiled_as_it_is(monkeypatch: p
     with np.errstate(all="ignore"):
         expected = soft(image)
         function(image)
-        by_numpy = moved_plan(function)._plan.program
+        by_numpy = moved_plan(function)._python_plan().program
         assert function.wait_native(SECONDS)
         assert moved_plan(function).program is by_numpy
         assert in_c(function, image)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from slinky.errors import CompilationFailedWarning
 from slinky.frontend import choosing
 from slinky.frontend.worth import Estimate
 from slinky.sched import machines
+from slinky.sched.auto_pipeline import AutoPipeline
 
 Array = np.ndarray[Any, Any]
 SECONDS = 120
@@ -199,14 +201,42 @@ def test_what_is_measured_is_tried_though_little_may_be_gained() -> None:
 def test_of_small_arrays_leaving_c_counts() -> None:
     """Each function that C leaves to NumPy takes microseconds, as long as arithmetic on some thousand elements."""
 
-    def curve(x: Array) -> Array:
-        return np.asarray(np.log(chain(x, 12)) + 1)
+    def curve(x: Array, count: int) -> Array:
+        return np.asarray(np.log(chain(x, count)) + 1)
 
-    small, large = least(curve, X[:30, :100]), least(curve, X)
-    assert small.between == large.between > 3e-6
+    small, long, large = least(curve, X[:5], 2), least(curve, X[:5], 40), least(curve, X, 40)
+    assert small.between == long.between == large.between > 3e-6
     assert small.least > 1.25 * small.in_c
     assert not small.is_faster_in_c(is_tried=False)
+    assert long.is_faster_in_c(is_tried=False)
     assert large.is_faster_in_c(is_tried=False)
+
+
+@needs_compiler
+@pytest.mark.usefixtures("moves_at_once")
+def test_what_the_caches_hold_waits_for_c_without_a_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No first call takes longer for a schedule that would gain nothing."""
+    asked: list[threading.Thread] = []
+    own = AutoPipeline.scheduled_for
+
+    def scheduled_for(self: AutoPipeline, *given: Any, **named: Any) -> Any:
+        asked.append(threading.current_thread())
+        return own(self, *given, **named)
+
+    monkeypatch.setattr(AutoPipeline, "scheduled_for", scheduled_for)
+    function, small = jit(stencil), X[:200]
+    np.testing.assert_array_equal(function(small), stencil(small), strict=True)
+    assert function.wait_native(SECONDS)
+    np.testing.assert_array_equal(function(small), stencil(small), strict=True)
+    assert asked
+    assert threading.main_thread() not in asked
+    assert "runs in C" in function.explain(small)
+    asked.clear()
+    never = jit(curves)  # there is no C for it that gives NumPy's bits
+    never(small)
+    assert never.wait_native(SECONDS)
+    assert not asked
+    assert is_as_it_is(never, small)
 
 
 def test_one_operation_gains_nothing_in_c_and_several_do() -> None:

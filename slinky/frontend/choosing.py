@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
+import attrs
 
 from slinky.errors import CompilationError, SchedulingError
 from slinky.frontend.contests import MOST_BYTES, InTurn
@@ -22,13 +23,12 @@ from slinky.frontend.exporting import Asked, Loaded, asked
 from slinky.frontend.halos import with_halos
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Runner, Traces
 from slinky.frontend.lowering import Lowered, lowered, scalars_named
-from slinky.frontend.nodes import Array
 from slinky.frontend.overlapping import computed_before_windows
 from slinky.frontend.running import runner, without_arrays
 from slinky.frontend.sizes import Length, lengths
 from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
-from slinky.frontend.traced import Shapes, Traced
+from slinky.frontend.traced import Numbers, Shapes, Traced
 from slinky.frontend.tracing import PLANS, func_title, scheduled_for
 from slinky.frontend.worth import Estimate, computed_bytes, estimate
 from slinky.pipeline import Pipeline
@@ -68,18 +68,21 @@ class Chooser:
     ) -> Runner | None:
         """What runs a trace on arguments of just these sizes; None where the function itself, `as_written`, is as
         good."""
-        of = lengths(values)
-        shapes = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
-        if not shapes:
-            return without_arrays(traced, of)
-        plan = self.plan(traced) if self.loaded is None else self._exported(traced)
-        arrays, empty, scalars = _arguments(traced, plan, leaves, values)
-        run = self._scheduled(traced, arrays, empty, scalars, of)
-        if run is None:
-            return None
-        workers = self._options.get("workers")
-        runs = runner(traced, run, shapes, scalars, plan.floats, of, workers, chooses=self._chooses)
-        return self._tried(traced, tuple(array.shape for array in (*arrays, *empty)), run, runs, of, as_written)
+        given = _given(traced, leaves, values)
+        if not given.results:
+            return without_arrays(traced, given.of)
+        plan = self._found(traced, given)
+        return None if plan is None else self._tried(traced, given, plan, as_written)
+
+    def _runner(self, traced: Traced, given: _Given, plan: Runs) -> Runner:
+        """What runs a trace by a plan."""
+        lowered, workers = self._lowered(traced), self._options.get("workers")
+        scalars = lowered.scalars(*given.numbers)
+        fixed = scalars, lowered.floats, given.of, workers
+        return runner(traced, plan, given.results, *fixed, chooses=self._chooses)
+
+    def _run(self, traced: Traced, given: _Given, plan: Runs, leaves: Sequence[Any]) -> Any:
+        return self._runner(traced, given, plan)(leaves)
 
     def _may_be_tried(self, traced: Traced, plan: Runs | None, of: Callable[[Length], int]) -> bool:
         """Whether calls may be run as they are to see who is faster, that or a plan: the function does nothing but what
@@ -92,37 +95,43 @@ class Chooser:
             computed_bytes(each, of) <= MOST_BYTES for each in (traced.nodes, traced.computed)
         )
 
-    def _tried(
-        self,
-        traced: Traced,
-        shapes: Shapes,
-        plan: Runs,
-        runs: Runner,
-        of: Callable[[Length], int],
-        as_written: Callable[..., Any],
-    ) -> Runner | None:
-        """What runs calls of these shapes while it is not known who is faster, and who is, then."""
-        if not self._may_be_tried(traced, plan, of):
-            return runs
-        contest = traced.contest(shapes, plan)
+    def _tried(self, traced: Traced, given: _Given, plan: Runs, as_written: Callable[..., Any]) -> Runner | None:
+        """What runs calls of some shapes while it is not known who is faster, and who is, then."""
+        if not self._may_be_tried(traced, plan, given.of):
+            return self._runner(traced, given, plan)
+        contest = traced.contest(given.shapes, plan)
         waits = isinstance(plan, Move) and contest.is_plain
         if contest.is_over and not waits:
-            return None if contest.is_plain else runs
-        return InTurn(contest, shapes, plan, runs, as_written, self._traces.ready.clear)
+            return None if contest.is_plain else self._runner(traced, given, plan)
+        run = partial(self._run, traced, given, plan) if waits else self._runner(traced, given, plan)
+        return InTurn(contest, given.shapes, plan, run, as_written, self._traces.ready.clear)
 
-    def _is_worth_while(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> tuple[bool, bool]:
+    def _at_a_glance(self, traced: Traced, given: _Given) -> tuple[bool, Runs | None]:
+        """Whether it is clear without a schedule that the function runs as it is, and if so, what it waits for: where
+        all that it makes stays in the caches, NumPy's loops gain nothing by pieces, and C may."""
+        if not self._chooses or self.loaded is not None or self._backend != "python":
+            return False, None
+        found = self._estimate(None, traced, given.of)
+        if found is None or found.may_gain:
+            return False, None
+        is_tried = self._may_be_tried(traced, None, given.of)
+        if not self._may_move() or not found.is_faster_in_c(is_tried=is_tried):
+            return True, None
+        return is_tried, self._moving(traced, given, None, stays=False) if is_tried else None
+
+    def _is_worth_while(self, traced: Traced, given: _Given, scheduled: Pipeline) -> tuple[bool, bool]:
         """Whether a schedule is enough faster than the function itself, on the machine that it is made for: by NumPy's
         loops, and if not, by loops in C when it has moved there."""
         if not self._chooses:
             return True, False
-        found = self._estimate(scheduled, traced, of)
+        found = self._estimate(scheduled, traced, given.of)
         if found is None:
             return False, False
-        is_tried = self._may_be_tried(traced, None, of)
+        is_tried = self._may_be_tried(traced, None, given.of)
         is_faster = found.is_faster(is_tried=is_tried)
         return is_faster, not is_faster and found.is_faster_in_c(is_tried=is_tried) and self._may_move()
 
-    def _estimate(self, scheduled: Pipeline, traced: Traced, of: Callable[[Length], int]) -> Estimate | None:
+    def _estimate(self, scheduled: Pipeline | None, traced: Traced, of: Callable[[Length], int]) -> Estimate | None:
         """What a trace takes by a schedule, and else, on the machine that it is made for. Functions are measured only
         where calls wait for that: beside them, in a thread of its own, it would take longer."""
         from slinky.sched.machines import this_machine
@@ -132,16 +141,20 @@ class Chooser:
         seconds_of = element_seconds if given is None and self._chooses else usual_seconds
         return estimate(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
 
-    def _in_loops(
-        self, scheduled: Pipeline, traced: Traced, key: Shapes, scalars: dict[str, Any], of: Callable[[Length], int]
-    ) -> Pipeline | None:
+    def _by_numpy(self, traced: Traced, given: _Given) -> Pipeline:
+        """The schedule of a trace for NumPy's loops."""
+        plan = self.plan(traced)
+        return scheduled_for(plan.pipeline, given.shapes, (), plan.scalars(*given.numbers))
+
+    def _in_loops(self, traced: Traced, given: _Given, scheduled: Pipeline) -> Pipeline | None:
         """The schedule for loops in C; None where there is none, or NumPy and C are predicted to be faster by the other
         one, of which threads may share more."""
         try:
-            found: Pipeline = self.plan_in_c(traced).pipeline.scheduled_for(*key, **scalars)
+            plan = self.plan_in_c(traced)
+            found: Pipeline = plan.pipeline.scheduled_for(*given.shapes, **plan.scalars(*given.numbers))
         except SchedulingError:
             return None
-        by_numpy, in_loops = (self._estimate(each, traced, of) for each in (scheduled, found))
+        by_numpy, in_loops = (self._estimate(each, traced, given.of) for each in (scheduled, found))
         if by_numpy is not None and in_loops is not None:
             # Of wide windows the model of loops knows less than what was measured of them.
             if by_numpy.scheduled < min(in_loops.in_loops, in_loops.in_c):
@@ -186,53 +199,69 @@ class Chooser:
         """The pipeline of a trace of which schedules are exported."""
         return self.plan_in_c(traced) if self._moves else self.plan(traced)
 
+    def _lowered(self, traced: Traced) -> Lowered:
+        """A pipeline of a trace: all of them take the same arrays and scalars."""
+        if self.loaded is not None:
+            return self._exported(traced)
+        return traced.plan or traced.plan_in_c or self.plan(traced)
+
     def asked(self, traced: Traced) -> list[Asked]:
         """What a trace was asked for, to be exported. What has not moved to C yet is scheduled for that now."""
-        if not traced.asked or not self._moves:
-            return traced.asked_for()
-        pipeline = self.plan_in_c(traced).pipeline
-        return [found for each in traced.asked_for() if (found := each.by(pipeline)) is not None]
+        found = []
+        for shapes, numbers in traced.asked.items():
+            plan = self._exported(traced)
+            scalars, scheduled = plan.scalars(*numbers), None
+            if traced.is_used(shapes):
+                try:
+                    scheduled = plan.pipeline.scheduled_for(*shapes, **scalars)
+                except SchedulingError:
+                    if self._moves:
+                        continue
+                    scheduled = scheduled_for(plan.pipeline, shapes, (), scalars)
+            found.append(asked(plan.pipeline, shapes, scalars, scheduled))
+        return found
 
     def runs_loops(self) -> bool:
         """Whether arithmetic runs in loops in C: compiled here, or by whoever exported them."""
         return self._backend != "python" and (self.loaded is not None or has_loops(self._backend))
 
-    def _scheduled(
-        self,
-        traced: Traced,
-        arrays: Sequence[Array],
-        outputs: Sequence[Array],
-        scalars: dict[str, Any],
-        of: Callable[[Length], int],
-    ) -> Runs | None:
-        """What runs a trace on arrays of these sizes: a plan of its schedule; None where the function is called as it
+    def _found(self, traced: Traced, given: _Given) -> Runs | None:
+        """What runs a trace on arrays of some sizes: a plan of its schedule; None where the function is called as it
         is."""
-        key = tuple(array.shape for array in (*arrays, *outputs))
-        if key in traced.scheduled:
-            return traced.scheduled[key]
+        shapes = given.shapes
+        if shapes in traced.scheduled:
+            return traced.scheduled[shapes]
         found: Runs | None
         if self.loaded is not None:
-            is_there, found = self.loaded.find(self._exported(traced).pipeline, [*arrays, *outputs], scalars)
+            exported = self._exported(traced)
+            is_there, found = self.loaded.find(exported.pipeline, shapes, exported.scalars(*given.numbers))
             if is_there:
-                traced.scheduled[key] = found
+                traced.scheduled[shapes] = found
                 return found
-        plan = self.plan(traced)
-        scheduled = scheduled_for(plan.pipeline, arrays, outputs, scalars)
-        if (found := self._asked_in_c(scheduled)) is None:
-            is_faster, is_faster_in_c = self._is_worth_while(scheduled, traced, of)
-            is_exact = _is_exact(traced)
-            if is_faster_in_c and not is_exact:  # it runs by pieces until then, and no bit may change if there is no C
-                is_faster_in_c = self._will_move(scheduled, traced, key, scalars, of)
-            if is_faster_in_c or (is_faster and self._may_move()):
-                found = self._moving(traced, key, scalars, scheduled, of, stays=is_faster or not is_exact)
-            elif is_faster:
-                found = scheduled.compile(backend="python" if self.loaded is not None else self._backend)
+        is_clear, found = self._at_a_glance(traced, given)
+        if not is_clear:
+            found = self._scheduled(traced, given)
         if len(traced.scheduled) > KEPT_TRACES:
             traced.scheduled.clear()
             traced.asked.clear()
-        traced.scheduled[key] = found
-        traced.asked[key] = asked(plan.pipeline, [*arrays, *outputs], scalars, None if found is None else scheduled)
+        traced.scheduled[shapes] = found
+        traced.asked[shapes] = given.numbers
         return found
+
+    def _scheduled(self, traced: Traced, given: _Given) -> Runs | None:
+        """The same, by what is known of a schedule."""
+        scheduled = self._by_numpy(traced, given)
+        if (found := self._asked_in_c(scheduled)) is not None:
+            return found
+        is_faster, is_faster_in_c = self._is_worth_while(traced, given, scheduled)
+        is_exact = _is_exact(traced)
+        if is_faster_in_c and not is_exact:  # it runs by pieces until then, and no bit may change if there is no C
+            is_faster_in_c = _has_exact_code(self._in_loops(traced, given, scheduled) or scheduled)
+        if is_faster_in_c or (is_faster and self._may_move()):
+            return self._moving(traced, given, scheduled, stays=is_faster or not is_exact)
+        if not is_faster:
+            return None
+        return scheduled.compile(backend="python" if self.loaded is not None else self._backend)
 
     def _asked_in_c(self, scheduled: Pipeline) -> Runs | None:
         """The plan of a schedule by a back end that was asked for, if C does anything in it: what else there is to run
@@ -242,65 +271,60 @@ class Chooser:
         plan = scheduled.compile(backend=self._backend)
         return plan if getattr(plan, "runs_c", False) else None
 
-    def _will_move(
-        self, scheduled: Pipeline, traced: Traced, key: Shapes, scalars: dict[str, Any], of: Callable[[Length], int]
-    ) -> bool:
-        """Whether there is C for anything in a schedule, as far as that is known before it is compiled."""
-        from slinky.native.plans import has_exact_code
+    def _moving(self, traced: Traced, given: _Given, scheduled: Pipeline | None, *, stays: bool) -> Move:
+        """What runs a schedule, which is made if it is not there, by its Python plan, and by a native one when that is
+        there. Where there will be none, it `stays` with the former, or the function is called as it is."""
+        own, its, shapes = weakref.ref(self), weakref.ref(traced), given.shapes
 
-        try:
-            return has_exact_code((self._in_loops(scheduled, traced, key, scalars, of) or scheduled).program)
-        except CompilationError:
-            return True  # whoever compiles it says why it cannot
-
-    def _moving(
-        self,
-        traced: Traced,
-        key: Shapes,
-        scalars: dict[str, Any],
-        scheduled: Pipeline,
-        of: Callable[[Length], int],
-        *,
-        stays: bool,
-    ) -> Move:
-        """What runs a schedule by its Python plan, and by a native one when that is there. Where there will be none,
-        it `stays` with the former, or the function is called as it is."""
-        own, its = weakref.ref(self), weakref.ref(traced)
-
-        def made() -> Pipeline | None:
+        def by_numpy() -> Pipeline | None:
             chooser, trace = own(), its()
-            if chooser is None or trace is None:
-                return None
-            return chooser._in_loops(scheduled, trace, key, scalars, of)
+            return None if chooser is None or trace is None else chooser._by_numpy(trace, given)
 
-        def settle(plan: Runs, runs_c: bool) -> None:
+        def in_loops(by_numpy: Pipeline) -> Pipeline | None:
+            chooser, trace = own(), its()
+            return None if chooser is None or trace is None else chooser._in_loops(trace, given, by_numpy)
+
+        def settle(plan: Runs | None) -> None:
             chooser, trace = own(), its()
             if chooser is not None and trace is not None:
-                trace.scheduled[key] = plan if stays or runs_c else None
+                trace.scheduled[shapes] = plan
                 chooser._traces.ready.clear()  # they enter what chooses
 
-        return Move(scheduled, self._function.__name__, made, settle, stays=stays)
+        return Move(scheduled, by_numpy, in_loops, self._function.__name__, settle, stays=stays)
 
     def in_words(self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) -> str:
         """What the schedule for such arguments is, and why."""
-        plan = self.plan(traced)
-        arrays, empty, scalars = _arguments(traced, plan, leaves, values)
+        given = _given(traced, leaves, values)
+        shapes = given.shapes
         if self.loaded is not None:
-            is_exported, exported = self.loaded.find(self._exported(traced).pipeline, [*arrays, *empty], scalars)
+            plan = self._exported(traced)
+            is_exported, exported = self.loaded.find(plan.pipeline, shapes, plan.scalars(*given.numbers))
             if is_exported:
                 return exported_in_words(exported)
-        key = tuple(array.shape for array in (*arrays, *empty))
-        scheduled = scheduled_for(plan.pipeline, arrays, empty, scalars)
-        is_used = self._asked_in_c(scheduled) is not None
-        is_used = is_used or any(self._is_worth_while(scheduled, traced, lengths(values)))
-        runs = traced.scheduled.get(key)
-        if key in traced.scheduled:  # it is known whether there is C for it
+        scheduled = self._by_numpy(traced, given)
+        runs = traced.scheduled.get(shapes)
+        if shapes in traced.scheduled:  # it is known whether there is C for it
             is_used = runs is not None
-        is_tried = runs is not None and self._may_be_tried(traced, runs, lengths(values))
-        contest = traced.found_contest(key, runs) if runs is not None and is_tried else None
+        else:
+            is_clear, waits = self._at_a_glance(traced, given)
+            is_used = waits is not None or (not is_clear and self._asked_in_c(scheduled) is not None)
+            is_used = is_used or (not is_clear and any(self._is_worth_while(traced, given, scheduled)))
+        is_tried = runs is not None and self._may_be_tried(traced, runs, given.of)
+        contest = traced.found_contest(shapes, runs) if runs is not None and is_tried else None
         if getattr(runs, "runs_c", False) and self._moves:
-            scheduled = self._in_loops(scheduled, traced, key, scalars, lengths(values)) or scheduled
+            scheduled = self._in_loops(traced, given, scheduled) or scheduled
         return schedule_in_words(scheduled, runs, contest, is_used=is_used)
+
+
+def _has_exact_code(scheduled: Pipeline) -> bool:
+    """Whether there is C for anything in a schedule, to the bits that NumPy gives; whoever compiles it says why there
+    is none."""
+    from slinky.native.plans import has_exact_code
+
+    try:
+        return has_exact_code(scheduled.program)
+    except CompilationError:
+        return True
 
 
 def _is_exact(traced: Traced) -> bool:
@@ -308,12 +332,23 @@ def _is_exact(traced: Traced) -> bool:
     return all(node.operation.exactness in EXACT_PIECES for node in traced.nodes)
 
 
-def _arguments(
-    traced: Traced, plan: Lowered, leaves: Sequence[Any], values: Mapping[Expr, int]
-) -> tuple[list[Array], list[Array], dict[str, Any]]:
-    """What a pipeline is given for arguments of just these sizes: arrays, arrays to fill, and numbers."""
+@attrs.frozen(eq=False)
+class _Given:
+    """Arguments of just the sizes that `of` tells, as a trace takes them. `shapes` are those of all arrays, `results`
+    the shapes and dtypes of those that are computed, and `numbers` the floats of one call, and the sizes that no array
+    tells."""
+
+    of: Callable[[Length], int]
+    results: Sequence[tuple[tuple[int, ...], Any]]
+    shapes: Shapes
+    numbers: Numbers
+
+
+def _given(traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) -> _Given:
+    """What is known of the arguments of a trace, which are of just these sizes."""
     of = lengths(values)
+    results = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
     arrays = [array if number is None else leaves[number] for number, array in traced.sources]
-    empty = [np.empty(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
     floats = traced.floats(traced.trace.reals.values(leaves) or ())
-    return arrays, empty, plan.scalars(floats, [values[symbol] for symbol in traced.untold])
+    shapes = (*(array.shape for array in arrays), *(shape for shape, _ in results))
+    return _Given(of, results, shapes, (floats, [values[symbol] for symbol in traced.untold]))

@@ -23,7 +23,7 @@ from typing import Any
 
 import attrs
 
-from slinky.errors import CompilationError, ExportError, FormatError, SchedulingError, SlinkyError, cited
+from slinky.errors import CompilationError, ExportError, FormatError, SlinkyError, cited
 from slinky.frontend.captures import captured, name_of, source_of
 from slinky.frontend.to_native import Runs
 from slinky.ir.serialisation import program_from_json, program_to_numbered_json
@@ -48,24 +48,15 @@ class Asked:
     words: str
     sizes: str
     scheduled: Pipeline | None
-    shapes: tuple[tuple[int, ...], ...]
-    scalars: Mapping[str, Any]
-
-    def by(self, pipeline: Any) -> Asked | None:
-        """The same of another pipeline, which is scheduled by itself; None where no schedule is found."""
-        try:
-            made = None if self.scheduled is None else pipeline.scheduled_for(*self.shapes, **self.scalars)
-        except SchedulingError:
-            return None
-        return attrs.evolve(self, program=pipeline.program, scheduled=made)
 
 
-def asked(pipeline: Pipeline, arrays: Sequence[Any], scalars: Mapping[str, Any], scheduled: Pipeline | None) -> Asked:
-    """What a pipeline was asked for, on arrays and scalars."""
-    names = [p.name for p in (*pipeline.program.inputs, *pipeline.program.outputs)]
-    words = ", ".join(f"{name}: {a.dtype}{list(a.shape)}" for name, a in zip(names, arrays, strict=True))
-    shapes = tuple(array.shape for array in arrays)
-    return Asked(pipeline.program, words, _sizes(arrays, scalars), scheduled, shapes, scalars)
+def asked(
+    pipeline: Pipeline, shapes: Sequence[tuple[int, ...]], scalars: Mapping[str, Any], scheduled: Pipeline | None
+) -> Asked:
+    """What a pipeline was asked for, on arrays of some shapes and scalars."""
+    own = (*pipeline.program.inputs, *pipeline.program.outputs)
+    words = ", ".join(f"{p.name}: {p.dtype}{list(shape)}" for p, shape in zip(own, shapes, strict=True))
+    return Asked(pipeline.program, words, _sizes(shapes, scalars), scheduled)
 
 
 def _sizes(arrays: Sequence[Any], scalars: Mapping[str, Any]) -> str:

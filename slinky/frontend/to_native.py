@@ -57,35 +57,40 @@ _progress: WeakKeyDictionary[Pipeline, _Progress] = WeakKeyDictionary()
 
 
 class Move:
-    """A schedule on its way to a native plan: of another pipeline, for the same arrays and scalars, which is `made` for
-    that, or of its own where that is None. `settle` is told what runs in the end, and whether that is C. Where there is
-    no C for it, it `stays` with its Python plan, or the function is called as it is."""
+    """A schedule on its way to a native plan: that of another pipeline, for the same arrays and scalars, which
+    `in_loops` gives for C, or of its own where that gives None. Where nobody has made the schedule, `pipeline` is None,
+    and `by_numpy` gives it when it is wanted, by a call or in the background; None where its trace is gone. `settle` is
+    told what runs in the end. Where there is no C for it, it `stays` with its Python plan, or the function is called as
+    it is: that is None."""
 
     def __init__(
         self,
-        pipeline: Pipeline,
+        pipeline: Pipeline | None,
+        by_numpy: Callable[[], Pipeline | None],
+        in_loops: Callable[[Pipeline], Pipeline | None],
         title: str,
-        made: Callable[[], Pipeline | None],
-        settle: Callable[[Runs, bool], None],
+        settle: Callable[[Runs | None], None],
         *,
         stays: bool,
     ) -> None:
         self.stays = stays
         self._pipeline = pipeline
-        self._made = made
+        self._by_numpy = by_numpy
+        self._in_loops = in_loops
         self._title = title
         self._settle = settle
-        self._plan: Runs = pipeline.compile()
-        self._progress = _progress.setdefault(pipeline, _Progress())
-        self._settled: Runs | None = None
+        self._progress = _Progress() if pipeline is None else _progress.setdefault(pipeline, _Progress())
+        self._native: Runs | None = None
+        self._is_settled = False
 
     def enter(self, arrays: Sequence[object], scalars: dict[str, Any]) -> Any:
         """Run by the plan that there is."""
         progress = self._progress
         if progress.job is not None:
             return self._found().enter(arrays, scalars)
+        plan = self._python_plan()
         began = perf_counter()
-        result = self._plan.enter(arrays, scalars)
+        result = plan.enter(arrays, scalars)
         self.took(perf_counter() - began)
         return result
 
@@ -93,7 +98,7 @@ class Move:
         """A call took so long, by the Python plan, or without a plan."""
         progress = self._progress
         if progress.job is not None:
-            self._found()
+            self._look()
             return
         progress.spent += seconds
         if progress.spent >= PATIENCE:
@@ -105,17 +110,17 @@ class Move:
         if progress.job is None or progress.job.is_lost:
             from slinky.native.background import BACKGROUND
 
-            pipeline, made = self._pipeline, self._made
+            pipeline, by_numpy, in_loops = self._pipeline, self._by_numpy, self._in_loops
             progress.spent = 0.0
-            progress.job = BACKGROUND.take(lambda: _native_plan(made() or pipeline))
+            progress.job = BACKGROUND.take(lambda: _native_plan(pipeline or by_numpy(), in_loops))
         return progress.job is not None
 
     def wait(self, seconds: float | None) -> bool:
         """Have the native plan made, and wait until it is; whether it is."""
-        while self._settled is None:
+        while not self._is_settled:
             if not self.begin() or not self._progress.job.wait(seconds):
                 return False
-            self._found()
+            self._look()
         return True
 
     @property
@@ -123,18 +128,28 @@ class Move:
         """Whether the native plan is being made."""
         return self._progress.job is not None
 
+    def _python_plan(self) -> Runs:
+        """The plan that runs until there is another one."""
+        if self._pipeline is None:
+            self._pipeline = self._by_numpy()
+        assert self._pipeline is not None  # whoever enters it has its trace
+        return self._pipeline.compile()
+
     def _found(self) -> Runs:
         """What runs now."""
+        self._look()
+        return self._native or self._python_plan()
+
+    def _look(self) -> None:
+        """See whether the native plan is there, or will never be."""
         job = self._progress.job
-        if self._settled is not None:
-            return self._settled
-        if job is None or not job.is_done:
-            return self._plan
+        if self._is_settled or job is None or not job.is_done:
+            return
         if job.is_lost:  # this is a forked child, in which nobody compiles it
             self._progress.job = None
-            return self._plan
-        self._settled = found = job.result or self._plan
-        self._settle(found, job.result is not None)
+            return
+        self._native, self._is_settled = job.result, True
+        self._settle(job.result or (self._python_plan() if self.stays else None))
         error, job.error = job.error, None
         if error is not None:
             warnings.warn(
@@ -142,7 +157,6 @@ class Move:
                 CompilationFailedWarning,
                 stacklevel=user_frame()[1] + 1,
             )
-        return found
 
 
 def native_state(plan: Runs | None) -> str | None:
@@ -152,11 +166,13 @@ def native_state(plan: Runs | None) -> str | None:
     return "runs in C as far as that is known" if getattr(plan, "runs_c", False) else None
 
 
-def _native_plan(pipeline: Pipeline) -> Any:
-    """The native plan of a schedule, ready to run; None if C does nothing in it. Raises `CompilationError`."""
+def _native_plan(pipeline: Pipeline | None, in_loops: Callable[[Pipeline], Pipeline | None]) -> Any:
+    """The native plan of a schedule, or of the one for loops, ready to run; None if C does nothing in it. Raises
+    `CompilationError`."""
     from slinky.native.plans import has_exact_code
 
-    if not has_exact_code(pipeline.program):
+    pipeline = None if pipeline is None else in_loops(pipeline) or pipeline
+    if pipeline is None or not has_exact_code(pipeline.program):
         return None
     plan: Any = pipeline.compile(backend="native-exact")
     return plan if plan.runs_c else None

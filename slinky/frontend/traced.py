@@ -20,7 +20,6 @@ from slinky.frontend.arrays import Cell, LazyArray
 from slinky.frontend.assignments import graph_of
 from slinky.frontend.contests import Contest
 from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
-from slinky.frontend.exporting import Asked
 from slinky.frontend.indexed import is_just_elements, own_array
 from slinky.frontend.labels import goes_by_places
 from slinky.frontend.layouts import depends_on_layout, in_other_order, unlike_numpy, unlike_numpy_as_given
@@ -40,6 +39,8 @@ from slinky.symbolic.expressions import Expr
 from slinky.symbolic.traversal import evaluate
 
 Shapes = tuple[tuple[int, ...], ...]
+Numbers = tuple[Sequence[float], Sequence[int]]
+"""The floats of a graph, and those of its sizes that no input tells."""
 
 
 @attrs.frozen(eq=False)
@@ -151,7 +152,8 @@ class Traced:
         self.plan_in_c: Lowered | None = None
         self.shown: Pipeline | None = None
         self.scheduled: dict[Shapes, Runs | None] = {}
-        self.asked: dict[Shapes, Asked] = {}
+        self.asked: dict[Shapes, Numbers] = {}
+        """What it was asked for: arrays of which shapes, with which numbers at first."""
         self._contests: dict[Hashable, Contest] = {}
         self._owners.clear()
         arguments.given.clear()
@@ -168,15 +170,12 @@ class Traced:
         """The same, as far as there has been a call."""
         return self._contests.get(_contest_key(shapes, plan))
 
-    def asked_for(self) -> list[Asked]:
-        """What was asked for, as it is to be exported: without a schedule where that was slower in C."""
-        found = []
-        for shapes, each in self.asked.items():
-            plan = self.scheduled.get(shapes)
-            contest = None if plan is None else self.found_contest(shapes, plan)
-            is_lost = contest is not None and contest.is_lost and getattr(plan, "runs_c", False)
-            found.append(attrs.evolve(each, scheduled=None) if is_lost else each)
-        return found
+    def is_used(self, shapes: Shapes) -> bool:
+        """Whether a schedule runs on arrays of these shapes, or may when it has moved to C: none is where the function
+        is called as it is, or was faster than C."""
+        plan = self.scheduled.get(shapes)
+        contest = None if plan is None else self.found_contest(shapes, plan)
+        return plan is not None and not (contest is not None and contest.is_lost and getattr(plan, "runs_c", False))
 
     def _writes(self, arguments: Arguments) -> list[Written]:
         """What goes to arguments: outputs of their own."""

@@ -453,9 +453,9 @@ def func_title(name: str) -> str:
 
 
 def scheduled_for(
-    pipeline: Pipeline, arrays: Sequence[Array], outputs: Sequence[Array], scalars: dict[str, Any]
+    pipeline: Pipeline, arrays: Sequence[Any], outputs: Sequence[Any], scalars: dict[str, Any]
 ) -> Pipeline:
-    """The schedule of a pipeline for arrays of these sizes; the pipeline as it is where none is found."""
+    """The schedule of a pipeline for such arrays, or arrays of such shapes; the pipeline as it is if there is none."""
     try:
         found: Pipeline = pipeline.scheduled_for(*arrays, *outputs, **scalars)
         return found

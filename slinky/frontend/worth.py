@@ -82,6 +82,9 @@ _MOST_OF_ALL = 0.5
 """Where filters compute for such a share of the time, it matters little what goes through memory: then threads that
 share them help where the caches hold everything, too."""
 
+_USUALLY = 2.0
+"""So many times the least that NumPy may take is what the model of callbacks says of 75 functions, in the middle."""
+
 _TEMPORARIES = {"var": 4, "std": 4}
 """How often reductions write or read arrays of their own, of the size of what they are given."""
 
@@ -96,14 +99,14 @@ class Estimate:
     """How many of these the caches hold."""
     least: float
     """The seconds that NumPy takes, by what its operations read and write."""
-    most: float
-    """The same by the model of callbacks."""
-    scheduled: float
+    most: float | None = None
+    """The same by the model of callbacks, which knows of a schedule."""
+    scheduled: float = math.inf
     in_c: float
     """Where C does what it does to the bits that NumPy gives, and NumPy the rest."""
     between: float = 0.0
     """What is not among that: to enter a plan, and to leave C for NumPy."""
-    in_loops: float = 0.0
+    in_loops: float = math.inf
     """The same by the schedule, if that is one for loops in C."""
     told: float = 0.0
     """The seconds of `least` that filters say they compute."""
@@ -111,12 +114,16 @@ class Estimate:
     @property
     def as_written(self) -> float:
         """The seconds that NumPy is likely to take."""
-        return math.sqrt(self.least * self.most)
+        return math.sqrt(self.least * (_USUALLY * self.least if self.most is None else self.most))
+
+    @property
+    def may_gain(self) -> bool:
+        """Whether NumPy's loops may be faster by some schedule: not where all stays in the caches anyway."""
+        return self.on_the_way > self.held or self.told >= _MOST_OF_ALL * self.least
 
     def is_faster(self, *, is_tried: bool) -> bool:
         """Whether NumPy takes enough longer than a schedule does by NumPy's loops."""
-        may_be = self.on_the_way > self.held or self.told >= _MOST_OF_ALL * self.least
-        return may_be and self.as_written >= (LEAST_TRIED if is_tried else LEAST_GAIN) * self.scheduled
+        return self.may_gain and self.as_written >= (LEAST_TRIED if is_tried else LEAST_GAIN) * self.scheduled
 
     def is_faster_in_c(self, *, is_tried: bool) -> bool:
         """The same of loops in C. Where it is not measured, NumPy must take longer at the least, and the microseconds
@@ -127,23 +134,26 @@ class Estimate:
 
 
 def estimate(
-    scheduled: Pipeline, nodes: Sequence[Node], of: Callable[[Length], int], machine: Any, seconds_of: SecondsOf
+    scheduled: Pipeline | None, nodes: Sequence[Node], of: Callable[[Length], int], machine: Any, seconds_of: SecondsOf
 ) -> Estimate | None:
-    """What a graph takes; None where nothing is known of its schedule.
+    """What a graph takes; None where nothing is known of its schedule. Without one, that is no number, and so is what
+    NumPy takes at most.
 
     `seconds_of` says what functions of elements take on the machine.
     """
     from slinky.sched.explaining import explain
 
     try:
-        explanation = explain(scheduled)
+        explanation = None if scheduled is None else explain(scheduled)
     except OperationError:
         return None
     made = [node for node in nodes if not isinstance(node.operation, Source)]
     on_the_way = computed_bytes(made, of)
     seconds = told = more = by_pieces = beside_loops = in_c = turned = 0.0
     between = _ENTERED_SECONDS
-    shared_by = _threads(scheduled.program, explanation.workers)
+    shared_by = 1.0
+    if scheduled is not None and explanation is not None:
+        shared_by = _threads(scheduled.program, explanation.workers)
     for view in _rolled(made):
         moved = 2 * _bytes(view.shape, view.dtype, of)
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
@@ -177,16 +187,21 @@ def estimate(
             between += _LEFT_SECONDS
         in_c += own + moved / machine.near_bandwidth
     ends = _ends(nodes, of)
-    return Estimate(
+    found = Estimate(
         on_the_way=on_the_way,
         held=machine.most_live,
         least=seconds + told + more,
-        most=max(seconds + told, explanation.unscheduled_seconds) + more,
-        scheduled=explanation.seconds + by_pieces + turned,
         in_c=in_c + ends / machine.bandwidth(ends) + turned,
         between=between,
-        in_loops=explanation.seconds + beside_loops + turned,
         told=told,
+    )
+    if explanation is None:
+        return found
+    return attrs.evolve(
+        found,
+        most=max(seconds + told, explanation.unscheduled_seconds) + more,
+        scheduled=explanation.seconds + by_pieces + turned,
+        in_loops=explanation.seconds + beside_loops + turned,
     )
 
 
