@@ -201,10 +201,7 @@ def test_what_is_measured_is_tried_though_little_may_be_gained() -> None:
 def test_of_small_arrays_leaving_c_counts() -> None:
     """Each function that C leaves to NumPy takes microseconds, as long as arithmetic on some thousand elements."""
 
-    def curve(x: Array, count: int) -> Array:
-        return np.asarray(np.log(chain(x, count)) + 1)
-
-    small, long, large = least(curve, X[:5], 2), least(curve, X[:5], 40), least(curve, X, 40)
+    small, long, large = least(curve, X[:5], 2), least(curve, X[:5]), least(curve, X)
     assert small.between == long.between == large.between > 3e-6
     assert small.least > 1.25 * small.in_c
     assert not small.is_faster_in_c(is_tried=False)
@@ -212,10 +209,14 @@ def test_of_small_arrays_leaving_c_counts() -> None:
     assert large.is_faster_in_c(is_tried=False)
 
 
-@needs_compiler
-@pytest.mark.usefixtures("moves_at_once")
-def test_what_the_caches_hold_waits_for_c_without_a_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No first call takes longer for a schedule that would gain nothing."""
+def curve(x: Array, count: int = 40) -> Array:
+    """Arithmetic, and a function that C leaves to NumPy."""
+    return np.asarray(np.log(chain(x, count)) + 1)
+
+
+@pytest.fixture
+def schedules(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
+    """In which thread each schedule was asked for."""
     asked: list[threading.Thread] = []
     own = AutoPipeline.scheduled_for
 
@@ -224,19 +225,47 @@ def test_what_the_caches_hold_waits_for_c_without_a_schedule(monkeypatch: pytest
         return own(self, *given, **named)
 
     monkeypatch.setattr(AutoPipeline, "scheduled_for", scheduled_for)
-    function, small = jit(stencil), X[:200]
-    np.testing.assert_array_equal(function(small), stencil(small), strict=True)
+    return asked
+
+
+@needs_compiler
+@pytest.mark.usefixtures("moves_at_once")
+@pytest.mark.parametrize("called", [stencil, curve])
+def test_what_the_caches_hold_waits_for_c_without_a_schedule(called: Any, schedules: list[threading.Thread]) -> None:
+    """No first call takes longer for a schedule that would gain nothing."""
+    function, small, before = jit(called), X[:200], called(X[:200])
+    np.testing.assert_array_equal(function(small), before, strict=True)
     assert function.wait_native(SECONDS)
-    np.testing.assert_array_equal(function(small), stencil(small), strict=True)
-    assert asked
-    assert threading.main_thread() not in asked
+    np.testing.assert_array_equal(function(small), before, strict=True)
+    assert schedules
+    assert threading.main_thread() not in schedules
     assert "runs in C" in function.explain(small)
-    asked.clear()
-    never = jit(curves)  # there is no C for it that gives NumPy's bits
-    never(small)
-    assert never.wait_native(SECONDS)
-    assert not asked
-    assert is_as_it_is(never, small)
+
+
+@pytest.mark.usefixtures("moves_at_once")
+def test_what_c_cannot_do_faster_is_never_scheduled(schedules: list[threading.Thread]) -> None:
+    function = jit(curves)
+    np.testing.assert_array_equal(function(X), curves(X), strict=True)
+    assert function.wait_native(SECONDS)
+    assert not schedules
+    assert is_as_it_is(function, X)
+
+
+@pytest.mark.usefixtures("moves_at_once")
+def test_no_bit_changes_where_c_fails(monkeypatch: pytest.MonkeyPatch, schedules: list[threading.Thread]) -> None:
+    """What pieces may compute otherwise stays with them, as they were."""
+
+    def fails(*_: Any) -> Any:
+        raise sl.CompilationError("it fails")
+
+    function, small = jit(curve), X[:200]
+    monkeypatch.setattr("slinky.native.plans.has_exact_code", fails)
+    before = function(small)
+    with pytest.warns(CompilationFailedWarning, match="it fails"):
+        assert function.wait_native(SECONDS)
+    np.testing.assert_array_equal(function(small), before, strict=True)
+    assert threading.main_thread() not in schedules
+    assert not is_as_it_is(function, small)
 
 
 def test_one_operation_gains_nothing_in_c_and_several_do() -> None:

@@ -30,7 +30,7 @@ from slinky.frontend.tables import EXACT_PIECES
 from slinky.frontend.to_native import Move, Runs, may_move
 from slinky.frontend.traced import Numbers, Shapes, Traced
 from slinky.frontend.tracing import PLANS, func_title, scheduled_for
-from slinky.frontend.worth import Estimate, computed_bytes, estimate
+from slinky.frontend.worth import Estimate, computed_bytes, estimate, is_exact_arithmetic
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import has_loops
 from slinky.symbolic.expressions import Expr
@@ -107,17 +107,23 @@ class Chooser:
         return InTurn(contest, given.shapes, plan, run, as_written, self._traces.ready.clear)
 
     def _at_a_glance(self, traced: Traced, given: _Given) -> tuple[bool, Runs | None]:
-        """Whether it is clear without a schedule that the function runs as it is, and if so, what it waits for: where
-        all that it makes stays in the caches, NumPy's loops gain nothing by pieces, and C may."""
+        """Whether it is clear without a schedule what runs, and if so, what: where all that is made on the way stays in
+        the caches, NumPy's loops gain nothing by one. The function is called as it is, until there is C if that may be
+        faster; where pieces give other bits than that, they are the whole arrays until then."""
         if not self._chooses or self.loaded is not None or self._backend != "python":
             return False, None
         found = self._estimate(None, traced, given.of)
         if found is None or found.may_gain:
             return False, None
         is_tried = self._may_be_tried(traced, None, given.of)
-        if not self._may_move() or not found.is_faster_in_c(is_tried=is_tried):
+        if not (self._may_move() and found.is_faster_in_c(is_tried=is_tried)):
             return True, None
-        return is_tried, self._moving(traced, given, None, stays=False) if is_tried else None
+        if is_tried:
+            return True, self._moving(traced, given, None, stays=False)
+        is_exact = _is_exact(traced)
+        if not (is_exact or self._will_move(traced, given)):
+            return True, None
+        return True, self._moving(traced, given, self.plan(traced).unscheduled, stays=not is_exact)
 
     def _is_worth_while(self, traced: Traced, given: _Given, scheduled: Pipeline) -> tuple[bool, bool]:
         """Whether a schedule is enough faster than the function itself, on the machine that it is made for: by NumPy's
@@ -256,12 +262,24 @@ class Chooser:
         is_faster, is_faster_in_c = self._is_worth_while(traced, given, scheduled)
         is_exact = _is_exact(traced)
         if is_faster_in_c and not is_exact:  # it runs by pieces until then, and no bit may change if there is no C
-            is_faster_in_c = _has_exact_code(self._in_loops(traced, given, scheduled) or scheduled)
+            is_faster_in_c = self._will_move(traced, given)
         if is_faster_in_c or (is_faster and self._may_move()):
             return self._moving(traced, given, scheduled, stays=is_faster or not is_exact)
         if not is_faster:
             return None
         return scheduled.compile(backend="python" if self.loaded is not None else self._backend)
+
+    def _will_move(self, traced: Traced, given: _Given) -> bool:
+        """Whether there is C for anything in a schedule, as far as that is known before it is compiled."""
+        from slinky.native.plans import has_exact_code
+
+        try:
+            if any(map(is_exact_arithmetic, traced.nodes)):
+                return has_loops(MOVED_TO)
+            scheduled = self._by_numpy(traced, given)
+            return has_exact_code((self._in_loops(traced, given, scheduled) or scheduled).program)
+        except CompilationError:
+            return True  # whoever compiles it says why it cannot
 
     def _asked_in_c(self, scheduled: Pipeline) -> Runs | None:
         """The plan of a schedule by a back end that was asked for, if C does anything in it: what else there is to run
@@ -314,17 +332,6 @@ class Chooser:
         if getattr(runs, "runs_c", False) and self._moves:
             scheduled = self._in_loops(traced, given, scheduled) or scheduled
         return schedule_in_words(scheduled, runs, contest, is_used=is_used)
-
-
-def _has_exact_code(scheduled: Pipeline) -> bool:
-    """Whether there is C for anything in a schedule, to the bits that NumPy gives; whoever compiles it says why there
-    is none."""
-    from slinky.native.plans import has_exact_code
-
-    try:
-        return has_exact_code(scheduled.program)
-    except CompilationError:
-        return True
 
 
 def _is_exact(traced: Traced) -> bool:

@@ -115,6 +115,11 @@ class Lowered:
         named: dict[str, Any] = dict(zip(self.floats, floats, strict=True))
         return named | {f"size_{k}": size for k, size in enumerate(sizes)}
 
+    @property
+    def unscheduled(self) -> Pipeline:
+        """The pipeline as it is: one that nothing schedules, always the same."""
+        return self._schedules.setdefault(None, Pipeline(self.pipeline._version))
+
     def scheduled_like(
         self,
         arrays: Sequence[Array],

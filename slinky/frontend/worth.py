@@ -32,6 +32,7 @@ from slinky.frontend.histograms import Counting
 from slinky.frontend.nodes import Node, Shape, Source, View
 from slinky.frontend.operations import Along, Contraction, Pointwise
 from slinky.frontend.sizes import Length, expr_of
+from slinky.frontend.tables import EXACT
 from slinky.ir.statements import Call, For, Parallel, Program, walk
 from slinky.pipeline import Pipeline
 from slinky.runtime.pages import LEAST_BYTES
@@ -295,6 +296,13 @@ def _is_exact_in_c(node: Node, *, is_function: bool) -> bool:
         is_same = node.operands[0].dtype == node.results[0].dtype
         return node.operation.name in _PASSES_IN_C and len(node.operation.axes) == 1 and is_same
     return isinstance(node.operation, (Around, Assembled))
+
+
+def is_exact_arithmetic(node: Node) -> bool:
+    """Whether there is C for an operation on numbers as processors have them, to the bits that NumPy gives."""
+    kinds = [node.results[0].dtype, *(view.dtype for view in node.operands)]
+    is_usual = all(dtype.kind in "biuf" and (dtype.kind != "f" or dtype.itemsize in (4, 8)) for dtype in kinds)
+    return is_usual and node.operation.exactness == EXACT and is_arithmetic(node)
 
 
 def _rolled(nodes: Sequence[Node]) -> list[View]:
