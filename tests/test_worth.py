@@ -233,7 +233,7 @@ def schedules(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
 @pytest.mark.parametrize("called", [stencil, curve])
 def test_what_the_caches_hold_waits_for_c_without_a_schedule(called: Any, schedules: list[threading.Thread]) -> None:
     """No first call takes longer for a schedule that would gain nothing."""
-    function, small, before = jit(called), X[:200], called(X[:200])
+    function, small, before = jit(called), X[:30], called(X[:30])
     np.testing.assert_array_equal(function(small), before, strict=True)
     assert function.wait_native(SECONDS)
     np.testing.assert_array_equal(function(small), before, strict=True)
@@ -258,7 +258,7 @@ def test_no_bit_changes_where_c_fails(monkeypatch: pytest.MonkeyPatch, schedules
     def fails(*_: Any) -> Any:
         raise sl.CompilationError("it fails")
 
-    function, small = jit(curve), X[:200]
+    function, small = jit(curve), X[:30]
     monkeypatch.setattr("slinky.native.plans.has_exact_code", fails)
     before = function(small)
     with pytest.warns(CompilationFailedWarning, match="it fails"):
