@@ -108,20 +108,21 @@ class Chooser:
 
     def _at_a_glance(self, traced: Traced, given: _Given) -> tuple[bool, Runs | None]:
         """Whether it is clear without a schedule what runs, and if so, what: where all that is made on the way stays in
-        the caches, NumPy's loops gain nothing by one. The function is called as it is, until there is C if that may be
+        the caches, NumPy's loops gain little by one. The function is called as it is, until there is C if that may be
         faster; where pieces give other bits than that, they are the whole arrays until then."""
         if not self._chooses or self.loaded is not None or self._backend != "python":
             return False, None
         found = self._estimate(None, traced, given.of)
-        if found is None or found.may_gain:
+        if found is None or not found.is_held:
             return False, None
         is_tried = self._may_be_tried(traced, None, given.of)
-        if not (self._may_move() and found.is_faster_in_c(is_tried=is_tried)):
-            return True, None
-        if is_tried:
+        moves = self._may_move() and found.is_faster_in_c(is_tried=is_tried)
+        if is_tried and moves and (not found.may_gain or self._has_compiler()):
             return True, self._moving(traced, given, None, stays=False)
+        if found.may_gain:
+            return False, None
         is_exact = _is_exact(traced)
-        if not (is_exact or self._will_move(traced, given)):
+        if is_tried or not moves or not (is_exact or self._will_move(traced, given)):
             return True, None
         return True, self._moving(traced, given, self.plan(traced).unscheduled, stays=not is_exact)
 
@@ -269,17 +270,23 @@ class Chooser:
             return None
         return scheduled.compile(backend="python" if self.loaded is not None else self._backend)
 
+    def _has_compiler(self) -> bool:
+        try:
+            return has_loops(MOVED_TO)
+        except CompilationError:
+            return True  # whoever compiles says why it cannot
+
     def _will_move(self, traced: Traced, given: _Given) -> bool:
         """Whether there is C for anything in a schedule, as far as that is known before it is compiled."""
         from slinky.native.plans import has_exact_code
 
+        if any(map(is_exact_arithmetic, traced.nodes)):
+            return self._has_compiler()
         try:
-            if any(map(is_exact_arithmetic, traced.nodes)):
-                return has_loops(MOVED_TO)
             scheduled = self._by_numpy(traced, given)
             return has_exact_code((self._in_loops(traced, given, scheduled) or scheduled).program)
         except CompilationError:
-            return True  # whoever compiles it says why it cannot
+            return True
 
     def _asked_in_c(self, scheduled: Pipeline) -> Runs | None:
         """The plan of a schedule by a back end that was asked for, if C does anything in it: what else there is to run

@@ -84,7 +84,8 @@ _MOST_OF_ALL = 0.5
 share them help where the caches hold everything, too."""
 
 _USUALLY = 2.0
-"""So many times the least that NumPy may take is what the model of callbacks says of 75 functions, in the middle."""
+"""So many times the least that NumPy may take beside filters is what the model of callbacks says of 75 functions, in
+the middle."""
 
 _TEMPORARIES = {"var": 4, "std": 4}
 """How often reductions write or read arrays of their own, of the size of what they are given."""
@@ -115,12 +116,19 @@ class Estimate:
     @property
     def as_written(self) -> float:
         """The seconds that NumPy is likely to take."""
-        return math.sqrt(self.least * (_USUALLY * self.least if self.most is None else self.most))
+        usually = _USUALLY * (self.least - self.told) + self.told
+        return math.sqrt(self.least * (usually if self.most is None else self.most))
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the caches hold all that is computed."""
+        return self.on_the_way <= self.held
 
     @property
     def may_gain(self) -> bool:
-        """Whether NumPy's loops may be faster by some schedule: not where all stays in the caches anyway."""
-        return self.on_the_way > self.held or self.told >= _MOST_OF_ALL * self.least
+        """Whether NumPy's loops may be faster by some schedule: not where all stays in the caches, unless filters take
+        so long that threads had better share them."""
+        return not self.is_held or self.told >= _MOST_OF_ALL * self.least
 
     def is_faster(self, *, is_tried: bool) -> bool:
         """Whether NumPy takes enough longer than a schedule does by NumPy's loops."""
