@@ -157,6 +157,7 @@ MUTANTS += mutants(
     ("steady: what a call makes", "return source is None and target is not None", "return target is not None"),
     ("steady: the later loop", "CallCursor(p._version, after[before.index(copy._id)])", "p.forward(copy)"),
     ("steady: which of the calls", "after[before.index(copy._id)]", "after[0]"),
+    ("steady: the other dimensions of the call", "margin = bounds(margin, others, known).min", "del others"),
     ("steady: cut for another copy", "if _is_beyond(call.box[dims[0]], steady, known):", "if False:"),
 )
 MUTANTS += mutants(

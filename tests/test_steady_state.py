@@ -113,6 +113,32 @@ def test_what_reads_two_copies_is_cut_once() -> None:
             np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_where_two_dimensions_of_a_call_go_along_one_it_is_cut_along_the_first(mode: str) -> None:
+    """Windows side by side: the strips at both sides are those where any window reads beyond the edge."""
+    image, out = sl.BufferExpr("image", np.int64, 2), sl.BufferExpr("out", np.int64, 3)
+    (k,) = sl.variables("k")
+    read = image.extended(mode, dims=[1])[y, x + k - 1]
+
+    def windows(a: Any, o: Any) -> None:
+        o[...] = np.lib.stride_tricks.sliding_window_view(a, o.shape[-1], axis=1)
+
+    sl.Func(windows, [read], [out[y, x, k]], name="windows")
+    like = [sl.equal(getattr(out.dim(d), end), getattr(image.dim(d), end)) for d in (0, 1) for end in ("min", "max")]
+    whole = sl.build_pipeline([image], [out], require=[*like, sl.equal(out.dim(2).min, 0), out.dim(2).max >= 0])
+    p, (loop, _, _) = sl.split_loop(whole, "windows.y", 2, rc=True)
+    p, made = sl.compute_at(p, mode, loop, rc=True)
+    q = sl.split_boundary(sl.store_at(p, made.alloc, loop), mode)
+    assert len([call for call in q.find_all("_ = _") if call.name() == "windows"]) == 3
+    for height, width, extent in ((0, 3, 3), (1, 1, 1), (5, 2, 3), (4, 3, 2), (7, 30, 3), (3, 9, 12)):
+        given = np.random.default_rng(width).integers(-9, 9, (height, width))
+        expected, found = (np.full((height, width, extent), each) for each in (-99, -88))
+        whole(given, expected)
+        for how in ({}, {"checked": True}, {"backend": "interpreter"}):
+            q.run(given, found, **how)
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_the_program_in_its_steady_state() -> None:
     q, ((reader,),) = sl.split_boundary(by_rows(blur("mirror", 2), "mirror", 4), "mirror", rc=True)
     body = str(reader.parent().body())

@@ -161,6 +161,10 @@ def _without_strips(p: Pipeline, copy: CallCursor, reader: CallCursor) -> Pipeli
         dims = [d for d, dim in enumerate(call.func.dims) if dim in symbols(margin)]
         if not dims or _moves(version, copy._call, least) or prove(least >= 0, known):
             continue
+        others: dict[Expr, Interval] = {
+            dim: box for d, (dim, box) in enumerate(zip(call.func.dims, call.box, strict=True)) if d != dims[0]
+        }
+        margin = bounds(margin, others, known).min
         steady = _required(version, copy._call, margin, call.func.dims[dims[0]], known)
         if _is_beyond(call.box[dims[0]], steady, known):  # it was cut for another copy
             return clone_call(p, copy, p.forward(reader))
