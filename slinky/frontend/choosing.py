@@ -2,7 +2,9 @@
 
 Idea. The graph of a trace is lowered once, and scheduled for each range of sizes, or read from where it was exported
 to. What that is worth is predicted (`worth`), and measured where that is too coarse (`contests`). Where there may be
-compilers, a schedule moves to C after a while (`to_native`), and what was chosen before is chosen anew.
+compilers, a schedule moves to C after a while (`to_native`), and what was chosen before is chosen anew. Where it can be
+seen from the graph alone that NumPy's loops gain nothing by a schedule, none is made for them: calls are as fast as the
+function from the first one on.
 
 Invariant: who runs shows in nothing but time and memory.
 """

@@ -80,6 +80,7 @@ class Move:
         self._title = title
         self._settle = settle
         self._progress = _Progress() if pipeline is None else _progress.setdefault(pipeline, _Progress())
+        self._python: Runs | None = None
         self._native: Runs | None = None
         self._is_settled = False
 
@@ -130,10 +131,11 @@ class Move:
 
     def _python_plan(self) -> Runs:
         """The plan that runs until there is another one."""
-        if self._pipeline is None:
-            self._pipeline = self._by_numpy()
-        assert self._pipeline is not None  # whoever enters it has its trace
-        return self._pipeline.compile()
+        if self._python is None:
+            self._pipeline = self._pipeline or self._by_numpy()
+            assert self._pipeline is not None  # whoever enters it has its trace
+            self._python = self._pipeline.compile()
+        return self._python
 
     def _found(self) -> Runs:
         """What runs now."""
