@@ -243,12 +243,24 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/frontend/labels.py",
-    ("tests/test_labelled_traces.py", "tests/test_names_of_containers.py", "tests/test_numbers_beside_tables.py"),
-    ("labels: what meets whole", "        if not all(view.is_whole for view in met):\n            return False\n", ""),
+    (
+        "tests/test_labelled_traces.py",
+        "tests/test_names_of_containers.py",
+        "tests/test_numbers_beside_tables.py",
+        "tests/test_arrays_of_containers.py",
+    ),
+    ("labels: what meets whole", "        if not all(view.is_whole for view in met):\n            return None\n", ""),
+    ("labels: functions that give arrays", "if origins.gives_arrays(node)", "if False"),
+    (
+        "labels: functions that nobody knows",
+        "            case _ if not origins.keeps_containers(node):\n                return None\n",
+        "",
+    ),
+    ("labels: given back as arrays", "if origins.arrays & labelled.keys():", "if False:"),
     ("labels: parts of results", "all(view.is_whole for view in found if view.result in labelled)", "True"),
     (
         "labels: reductions",
-        "            case _:\n                return False\n",
+        "            case _:\n                return None\n",
         "            case _:\n                pass\n",
     ),
     ("labels: divided integers", "or operation.name in _OF_INTEGERS)", ")"),

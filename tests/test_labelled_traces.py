@@ -223,7 +223,7 @@ def test_what_is_the_same_by_places(function: Any, is_the_same: bool) -> None:
     """Asked of `a`, as if that had labels: no container is needed to tell."""
     traced, _ = jit(function)._asked((VALUES, VALUES + 1), {})
     assert traced is not None
-    assert traced.keeps_labels(2, {0: 0}, in_tables=False) == is_the_same
+    assert (traced.labelled_leaves(2, {0: 0}, in_tables=False) is not None) == is_the_same
 
 
 def test_labels_that_differ_are_aligned_by_xarray() -> None:
@@ -270,7 +270,7 @@ def test_joblib() -> None:
 def test_integers_are_divided_by_rules_of_their_own(function: Any, is_the_same: bool) -> None:
     traced, _ = jit(function)._asked((VALUES.astype(int),), {})
     assert traced is not None
-    assert traced.keeps_labels(2, {0: 0}, in_tables=False) == is_the_same
+    assert (traced.labelled_leaves(2, {0: 0}, in_tables=False) is not None) == is_the_same
 
 
 def test_it_is_pickled_by_name_as_functions_are() -> None:

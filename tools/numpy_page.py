@@ -116,7 +116,8 @@ pytest array_api_tests --max-examples 5 --disable-deadline
 Arrays of xarray and pandas may be arguments: results of as many axes get the labels of the first one, along the axes
 that are as long. They have rules of their own: arithmetic aligns labels, reductions leave NaNs out, `df.std()` goes
 along columns and divides by one less than there are. Where they meet as they are, in arithmetic of elements, filters,
-and functions such as `np.pad` that look at the elements alone, these rules do not matter. Elsewhere:
+and functions such as `np.pad` that look at the elements alone, these rules do not matter. What NumPy gives as an array
+whatever it is given (`np.where`, `np.nan_to_num`) is one here, too. Elsewhere:
 
 * *Arrays of xarray*: the function is traced with arrays of xarray in which lazy arrays stand for the elements. So
   xarray itself aligns labels, finds the axis that a name means, leaves NaNs out and puts labels on results, and what it

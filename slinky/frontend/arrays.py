@@ -492,6 +492,8 @@ def made(
         known = node.results
         if key is not None:
             trace.made[key] = known
+    if not trace.is_free:
+        trace.origins.note(known[0].node)
     return known
 
 

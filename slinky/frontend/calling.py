@@ -20,7 +20,7 @@ from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed
 from slinky.frontend.fences import opaque
 from slinky.frontend.given import dtypes_among, lazy_arrays, trace_of
 from slinky.frontend.indexed import own_array
-from slinky.frontend.nodes import Array, Shape, View, exactly
+from slinky.frontend.nodes import Array, Result, Shape, View, exactly
 from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
 from slinky.frontend.reals import Real, Told, known_reals, now
 from slinky.frontend.sizes import Length, Size, known, same, value_of
@@ -502,7 +502,10 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
         return opaque(function, given, keywords)
     rest = {key: value for key, value in keywords.items() if key != "out"}
     try:
-        result = entry.handler(*given, **rest)
+        with trace.origins.within(function):
+            result = entry.handler(*given, **rest)
+        if not trace.is_free:
+            trace.origins.gave_back(function, *(map(_result_of, lazy_arrays(each)) for each in (given, result)))
         return result if out is None else _put(result, out)
     except NotUnderstoodError:
         pass
@@ -513,6 +516,10 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
         if trace.strict and not is_of_arguments:
             raise
     return opaque(function, given, keywords)  # each function of NumPy's says in its own way what is wrong
+
+
+def _result_of(array: LazyArray) -> Result:
+    return array._view.result
 
 
 def attribute(array: LazyArray, name: str) -> Any:

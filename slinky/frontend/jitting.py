@@ -300,7 +300,7 @@ class Jit:
         """Run on what is in containers with labels, and put results into such, if that is sure to be the same."""
         from slinky.frontend.labelled import CalledAsItIsError, JitOfLabels
 
-        own = self._of_containers(given, named, leaves)
+        own, are_labelled = self._of_containers(given, named, leaves)
         bare, bare_named = with_leaves((given, named), bare_values)
         try:
             if isinstance(own, JitOfLabels):
@@ -313,29 +313,29 @@ class Jit:
         put = labelled_like(labelled)
         if any(names_of(labelled)):
             put = without_name(put)
-        return with_leaves(self(*bare, **bare_named), lambda leaf: put(leaf) if isinstance(leaf, np.ndarray) else leaf)
+        are = iter(are_labelled)
+        return with_leaves(self(*bare, **bare_named), lambda leaf: put(leaf) if next(are) else leaf)
 
-    def _of_containers(self, given: Any, named: Any, leaves: Sequence[Any]) -> Jit | None:
-        """What runs on the elements of containers: this, where labels do not matter; one for arrays of xarray's with
-        these labels; None where the function is called as it is."""
+    def _of_containers(self, given: Any, named: Any, leaves: Sequence[Any]) -> tuple[Jit | None, tuple[bool, ...]]:
+        """What runs on the elements of containers: this, where labels do not matter, with which leaves of the result
+        have labels; one for arrays of xarray's with these labels; None where the function is called as it is."""
         from slinky.frontend.labelled import of_labels
 
         labelled = [leaf for leaf in leaves if is_labelled(leaf)]
         if self._donate:
-            return None
+            return None, ()
         given, named = self._opened(given, named)
-        if all_alike(labelled) and self._goes_by_places(given, named, labelled):
-            return self
-        return of_labels(self, self._by_labels, given, named)
+        kept = self._goes_by_places(given, named, labelled) if all_alike(labelled) else None
+        return (of_labels(self, self._by_labels, given, named), ()) if kept is None else (self, kept)
 
-    def _goes_by_places(self, given: Any, named: Any, labelled: Sequence[Any]) -> bool:
-        """Whether labels, which are alike, do not matter, where arguments may have been opened. Where they do, it is
-        not asked again for such arguments."""
+    def _goes_by_places(self, given: Any, named: Any, labelled: Sequence[Any]) -> tuple[bool, ...] | None:
+        """Which leaves of the result have labels if labels, which are alike, do not matter, where arguments may have
+        been opened. None where they do: it is not asked again for such arguments."""
         bare, bare_named = with_leaves((given, named), bare_values)
         in_tables, names = is_table(labelled[0]), names_of(labelled)
         kind = in_tables, tuple(names), loose_kind((bare, bare_named), with_floats=False)
         if self._traces.are_good() and kind in self._traces.by_labels:
-            return False
+            return None
         try:
             with foreign():
                 traced, _ = self._asked(bare, bare_named)
@@ -345,10 +345,10 @@ class Jit:
             traced = None
         leaves = enumerate(leaf for _, leaf in leaves_of((given, named)))
         numbers = dict(zip((number for number, leaf in leaves if is_labelled(leaf)), names, strict=True))
-        if traced is not None and traced.keeps_labels(labelled[0].ndim, numbers, in_tables=in_tables):
-            return True
-        self._traces.by_labels.add(kind)
-        return False
+        kept = None if traced is None else traced.labelled_leaves(labelled[0].ndim, numbers, in_tables=in_tables)
+        if kept is None:
+            self._traces.by_labels.add(kind)
+        return kept
 
     def _called(self, given: Any) -> Any:
         """Call the function as it is."""
@@ -534,7 +534,7 @@ class Jit:
                 f"{self._function.__name__} is called as it is where an argument raises {type(error).__name__} "
                 "when it is asked for its class"
             ) from None
-        return self._of_containers(given, named, leaves) if are_labelled else self
+        return self._of_containers(given, named, leaves)[0] if are_labelled else self
 
     def _leaf_name(self, given: Any, named: Any, number: int) -> str:
         return parameters_of(self._function, given, named)[number][1]

@@ -23,6 +23,7 @@ from slinky.frontend.assembling import Assembled
 from slinky.frontend.filtering import Filter
 from slinky.frontend.nodes import Node, Result, View
 from slinky.frontend.operations import Extent, Number, Operand, Pointwise
+from slinky.frontend.origins import Origins
 from slinky.frontend.sizes import are_same
 
 _AROUND = ("pad", "concatenate")
@@ -48,34 +49,45 @@ _NOT_OF_TRUTHS = ("divide", "power")
 
 
 def goes_by_places(
-    nodes: Sequence[Node], given: Mapping[Result, int], results: Iterable[View], *, in_tables: bool
-) -> bool:
-    """Whether nodes that need each other in order, and views of them, are the same if what is given has labels: those
-    of pandas' tables, or of xarray's arrays. Where names differ, by the numbers for what is given, results have none,
-    so each must come of several."""
+    nodes: Sequence[Node], given: Mapping[Result, int], results: Iterable[View], *, in_tables: bool, origins: Origins
+) -> frozenset[Result] | None:
+    """The results that have labels, or get them for what they are made of, if nodes that need each other in order, and
+    views of them, are the same if what is given has labels: those of pandas' tables, or of xarray's arrays. None where
+    they are not. Where names differ, by the numbers for what is given, results have none, so each must come of several.
+    """
     labelled = {result: {name} for result, name in given.items()}
+    around: set[Result] = set()
     for node in nodes:
         met = [view for view in node.operands if view.result in labelled]
         names = set().union(*(labelled[view.result] for view in met))
         if not met:
+            around.update(node.results if any(view.result in around for view in node.operands) else ())
             continue
         if not all(view.is_whole for view in met):
-            return False
+            return None
         match node.operation:
+            case Pointwise() if origins.gives_arrays(node):
+                pass
+            case Assembled(name=name) if name in _AROUND:
+                around.update(node.results)
+            case _ if not origins.keeps_containers(node):
+                return None
             case Pointwise() as operation if all(_is_alike(view, r, operation) for view in met for r in node.results):
                 if in_tables and not _is_alike_in_tables(node, operation):
-                    return False
+                    return None
                 labelled.update(dict.fromkeys(node.results, names))
             case Filter():
                 labelled.update(dict.fromkeys(node.results, names))
-            case Assembled(name=name) if name in _AROUND:
-                pass
             case _:
-                return False
-    found = list(results)
+                return None
+    found = [view for view in results if view.result in labelled or view.result in around]
     if len(set(given.values())) > 1 and any(len(labelled.get(view.result, ())) < 2 for view in found):
-        return False
-    return all(view.is_whole for view in found if view.result in labelled)
+        return None
+    if not all(view.is_whole for view in found if view.result in labelled):
+        return None
+    if origins.arrays & labelled.keys():
+        return None
+    return frozenset(view.result for view in found)
 
 
 def _is_alike(view: View, result: Result, operation: Pointwise) -> bool:

@@ -162,6 +162,7 @@ class TracedNumpy(ModuleType):
             return indexed_array(np.asarray(known_reals(own_array(a)), dtype, *given, **named))
         if a.is_scalar:
             a = a.copied()
+        self._gives_array(a)
         return a if dtype is None else a.astype(dtype, copy=False)
 
     def asanyarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
@@ -172,6 +173,7 @@ class TracedNumpy(ModuleType):
         """The elements in C order: of a lazy array, which may be the array itself."""
         if type(a) is not LazyArray or named:
             return np.ascontiguousarray(a, dtype, **named)
+        self._gives_array(a)
         found = a.copied() if dtype is None else a.astype(dtype)
         a._cell.uncertain = found._cell.uncertain = True
         return found if found._shape else found[None]
@@ -180,6 +182,7 @@ class TracedNumpy(ModuleType):
         """The elements in another dtype."""
         if type(x) is not LazyArray or set(named) - {"copy"}:
             return np.astype(x, dtype, **named)
+        self._gives_array(x)
         return x.astype(dtype, copy=named.get("copy", True))
 
     def array(self, a: Any, dtype: Any = None, **named: Any) -> Any:
@@ -188,6 +191,7 @@ class TracedNumpy(ModuleType):
             a, dtype = _of_list(a, dtype)
         if type(a) is not LazyArray or set(named) - {"copy", "ndmin", "subok"}:
             return indexed_array(np.array(known_reals(own_array(a)), dtype, **named))
+        self._gives_array(a)
         copy, axes = named.get("copy", True), named.get("ndmin", 0) - a.ndim
         if copy:
             found = a.copied() if dtype is None else a.astype(dtype).copied()
@@ -195,6 +199,10 @@ class TracedNumpy(ModuleType):
             np.array(a.dtype.type() if a.is_scalar else np.empty((), a.dtype), dtype, copy=copy)  # refuses what it does
             found = self.asarray(a, dtype)
         return found[(*(None,) * axes, ...)] if axes > 0 else found
+
+    def _gives_array(self, a: LazyArray) -> None:
+        """Take note that something is an array from here on, whatever container it stands for."""
+        self._trace.origins.arrays.add(a._view.result)
 
 
 _OF_FILES = frozenset(["fromfile", "fromregex", "genfromtxt", "load", "loadtxt", "memmap"])

@@ -304,20 +304,28 @@ class Traced:
         made = (r for node in self.nodes if not isinstance(node.operation, Source) for r in node.results)
         return any(math.prod(map(of, r.shape)) * r.dtype.itemsize >= size for r in made)
 
-    def keeps_labels(self, rank: int, labelled: Mapping[int, int], *, in_tables: bool) -> bool:
-        """Whether results are those of containers, tables of pandas' or arrays of xarray's, where the arguments of some
-        numbers are such, with names that have numbers: of so many axes, in the order of the arguments' and forwards,
-        and with the values that the function gives of containers."""
+    def labelled_leaves(self, rank: int, labelled: Mapping[int, int], *, in_tables: bool) -> tuple[bool, ...] | None:
+        """Which leaves of the result have labels, where the arguments of some numbers are containers, tables of pandas'
+        or arrays of xarray's, with names that have numbers. None where results are not those of containers: of so many
+        axes, in the order of the arguments' and forwards, and with the values that the function gives of containers."""
         if self.trace.reasons or self.trace.fences or self.trace.asked_for_class or held_by_objects(self.result):
-            return False
-        results = [leaf.view for _, leaf in leaves_of(self.result) if isinstance(leaf, (_Argument, _Output))]
+            return None
+        leaves = [leaf for _, leaf in leaves_of(self.result)]
+        results = [leaf.view for leaf in leaves if isinstance(leaf, (_Argument, _Output))]
         views = [*self.outputs, *results, *(view for node in self.nodes for view in node.operands)]
         given = {node.results[0]: labelled[n] for node, n in self._numbers.items() if n in labelled}
-        return (
-            {len(view.shape) for view in (*self.outputs, *results)} <= {rank}
-            and all(view.is_turned_nowhere for view in views)
-            and goes_by_places(self.nodes, given, [*self.outputs, *results], in_tables=in_tables)
-        )
+        found = [*self.outputs, *results]
+        if {len(view.shape) for view in found} > {rank} or not all(view.is_turned_nowhere for view in views):
+            return None
+        kept = goes_by_places(self.nodes, given, found, in_tables=in_tables, origins=self.trace.origins)
+        if kept is None:
+            return None
+        come = {
+            leaf: self.outputs[leaf.number].result if isinstance(leaf, _Output) else leaf.view.result
+            for leaf in leaves
+            if isinstance(leaf, (_Argument, _Output))
+        }
+        return tuple(leaf in come and come[leaf] in kept for leaf in leaves)
 
     @property
     def unlike_numpy(self) -> str | None:

@@ -29,6 +29,7 @@ from slinky.frontend.indexed import own_array
 from slinky.frontend.layouts import in_other_order, unlike_numpy_as_given
 from slinky.frontend.lowering import Lowered, count_of_funcs, floats_of, lowered, sources_of, structure, untold
 from slinky.frontend.nodes import Array, Node, Result, Source, View, has_elements, in_order, numbers, whole_view
+from slinky.frontend.origins import Origins
 from slinky.frontend.overlapping import computed_before_windows
 from slinky.frontend.places import assignment, is_telling, place, user_frame
 from slinky.frontend.reals import Reals, now
@@ -118,6 +119,7 @@ class Trace:
         self.is_labelled = False
         self.asked_for_class = False
         """Whether the function looks at what an array is, or for what only other containers have."""
+        self.origins = Origins()
         self.namespace: Any = None
         self.stand_ins: Any = None
         """What stands for objects among its arguments (`opening`)."""
