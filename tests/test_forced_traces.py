@@ -647,3 +647,17 @@ def test_warnings_stand_where_the_function_is_called() -> None:
         with pytest.warns(sl.ForcedValueWarning) as caught:
             function(np.ones(3))
         assert [each.filename for each in caught] == [__file__]
+
+
+def test_where_warnings_are_errors_each_call_raises_and_explain_tells() -> None:
+    """Not the first call alone: that the result is lost goes by the filter, not by what was called before."""
+    traced = jit(lambda x: x * 2 if x.max() > 0 else x)
+    given = np.ones(6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sl.ForcedValueWarning)
+        assert "traced at each call: bool() asks for values" in traced.explain(given)
+        for _ in range(3):
+            with pytest.raises(sl.ForcedValueWarning, match=r"bool\(\) asks for values"):
+                traced(given)
+    with pytest.warns(sl.ForcedValueWarning):
+        assert np.array_equal(traced(given), given * 2)

@@ -212,7 +212,7 @@ is done twice, that once. An array that shares memory with an argument, and that
 
 * **Values that are asked for** while tracing (`float(x.max())`, `if x.any():`, masks as indices, `np.asarray`) are
   computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where,
-  once. So they are where a table is looked up that is in an object that is left alone. (`TABLE[x]` with a global, a
+  once (where warnings are errors, each call raises it, and gives nothing). So they are where a table is looked up that is in an object that is left alone. (`TABLE[x]` with a global, a
   variable of a function around it, an attribute of a module or of an object, or `np.arange(256) ** 0.5`, goes by
   pieces.)
 * **Elements under a mask** that go back to an array in the same statement, by operators and ufuncs alone

@@ -384,14 +384,18 @@ class Jit:
             sight.end()
 
     def _warned_of(self, traced: Traced) -> Traced:
-        """A new trace; the first time that it cannot be kept, a warning says so. Where values of small arrays are all
-        that it asks for, the next one is made for these."""
-        if self._traces.constants and self._opening is None:
-            self._open()
+        """A new trace; the first time that it cannot be kept, a warning says so: each time, where warnings are errors.
+        Where values of small arrays are all that it asks for, the next one is made for these."""
         asks_for_small = traced.trace.asked_for and not traced.trace.asks_for_others
         if traced.trace.reasons and not self._warned and not asks_for_small:
-            self._warned = True
             traced.trace.warn()
+            self._warned = True
+        return self._noted(traced)
+
+    def _noted(self, traced: Traced) -> Traced:
+        """A new trace: where it asks for values of small arrays, objects are looked into from now on."""
+        if self._traces.constants and self._opening is None:
+            self._open()
         return traced
 
     def _looked_at(
@@ -548,7 +552,7 @@ class Jit:
         traced = self._traces.kept(key, given, named, leaves)
         if traced is None and kind not in self._traces.refused:
             made = self._traces.make(given, named, kind)
-            traced = None if made is None else self._warned_of(made)
+            traced = None if made is None else self._noted(made)
         return traced, self._traces.refused.get(kind, "it cannot be traced")
 
 
