@@ -212,9 +212,10 @@ is done twice, that once. An array that shares memory with an argument, and that
 
 * **Values that are asked for** while tracing (`float(x.max())`, `if x.any():`, masks as indices, `np.asarray`) are
   computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where,
-  once (where warnings are errors, each call raises it, and gives nothing). So they are where a table is looked up that is in an object that is left alone. (`TABLE[x]` with a global, a
-  variable of a function around it, an attribute of a module or of an object, or `np.arange(256) ** 0.5`, goes by
-  pieces.)
+  once (where warnings are errors, each call raises it, and gives nothing). So they are where a table is looked up that
+  is in an object that is left alone. (`TABLE[x]` with a global, a variable of a function around it, an attribute of a
+  module or of an object, or `np.arange(256) ** 0.5`, goes by pieces.) Where a function warns of something by itself
+  (`warnings.warn`), it is traced at each call, too, so that this is heard each time.
 * **Elements under a mask** that go back to an array in the same statement, by operators and ufuncs alone
   (`x[m] *= 2`, `out[m] = np.log(x[m]) + 1`), with numbers and others under the same mask, ask for nothing: they are
   computed with `where=m`, by pieces. What is assigned to is read there, too, or a variable of the function itself.

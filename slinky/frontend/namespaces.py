@@ -32,6 +32,7 @@ from slinky.frontend.sizes import Size, known
 from slinky.frontend.tables import EXACT_REDUCTIONS
 from slinky.frontend.tracing import Trace
 from slinky.frontend.views import common_shape
+from slinky.frontend.warned import Warnings, warns
 from slinky.ir.reducing import OF_ELEMENTS
 
 
@@ -67,6 +68,8 @@ class TracedNumpy(ModuleType):
             return self
         if value is np.linalg or value is np.linalg.norm:
             return _LINALG if value is np.linalg else _LINALG.norm
+        if warns(value):
+            return Warnings(self._trace).in_place_of(value)
         name = _REPLACED.get(id(value))
         return Randomness(self._trace.name).in_place_of(value) if name is None else getattr(self, name)
 
@@ -356,7 +359,7 @@ def meant(function: Callable[..., Any]) -> Callable[..., Any]:
 def is_replaced(value: Any) -> bool:
     """Whether something else is put in the place of NumPy, or of a function of it."""
     is_of_linalg = value is np.linalg or value is np.linalg.norm
-    return value is np or is_of_linalg or id(value) in _REPLACED or drawn_by(value) is not None
+    return value is np or is_of_linalg or id(value) in _REPLACED or warns(value) or drawn_by(value) is not None
 
 
 @attrs.frozen
