@@ -160,7 +160,7 @@ def test_what_jit_cannot_take_is_refused_where_it_stands() -> None:
     with pytest.raises(sl.TracingError, match=r"a function whose parameters are known, got .*itemgetter\(0\)"):
         sl.jit(operator.itemgetter(0))
     given: Any
-    for given, match in (("all", "smallest takes a number of bytes, got 'all'"), (np.nan, "got nan")):
+    for given, match in (("all", "smallest takes a number of bytes, got 'all'"), (np.nan, "got nan"), (-1, "got -1")):
         with pytest.raises(sl.TracingError, match=match):
             sl.jit(smallest=given)
     given = 3

@@ -179,3 +179,18 @@ def test_results_of_lazy_arrays_are_of_known_classes() -> None:
     x = np.zeros((0, 3))
     assert type(np.cov(sl.lazy(x))) in (np.ndarray, type(sl.lazy(x)))
     assert_same(np.asarray(np.cov(sl.lazy(x))), np.cov(x))
+
+
+def test_sizes_do_what_integers_do() -> None:
+    """Where a size has no method of its own, its value has: the trace is then good for that."""
+    lazy = sl.lazy(np.ones((100, 50)))
+    assert type(lazy.nbytes) is int
+    assert json.dumps({"bytes": lazy.nbytes}) == '{"bytes": 40000}'
+    assert lazy.size.bit_length() == 13
+    assert lazy.shape[0].to_bytes(2, "big") == b"\0\x64"
+    assert (lazy.size.real, lazy.size.denominator) == (5000, 1)
+    with pytest.raises(AttributeError, match="'int' object has no attribute 'nothing'"):
+        _ = lazy.size.nothing
+    padded = jit(lambda x: np.pad(x, (0, (1 << x.size.bit_length()) - x.size)))
+    for n in (5, 9, 5):
+        assert_same(padded(np.arange(1.0, n)), padded.__wrapped__(np.arange(1.0, n)))

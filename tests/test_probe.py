@@ -334,3 +334,11 @@ def test_dtypes_with_padding_and_of_another_byte_order_are_probed_as_others(dtyp
 
 def test_random_arrays_have_the_dtype_that_is_asked_for() -> None:
     assert "sl.elementwise" in str(sl.probe(lambda x: x * 2, (8, 9), dtype=">f4"))
+
+
+def test_arrays_that_take_too_much_are_refused_before_they_are_made() -> None:
+    """Those that are given, too: parts of them tell as much."""
+    huge = np.broadcast_to(np.uint8(1), (1 << 14, 1 << 13))
+    for given in ((1 << 15, 1 << 15), huge):
+        with pytest.raises(sl.ArgumentError, match=r"at most 1,073,741,824 are allowed\. Give it smaller ones"):
+            sl.probe(lambda x: x, given)

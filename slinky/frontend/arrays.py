@@ -110,7 +110,8 @@ class LazyArray:
     @property
     def nbytes(self) -> Any:
         """The bytes of all elements."""
-        return self.size * self.itemsize
+        count = self.size * self.itemsize
+        return known(count) if self._trace.is_free else count
 
     @property
     def is_scalar(self) -> bool:

@@ -84,8 +84,8 @@ def jit(
 
     Methods of classes and static ones may be decorated before or after they are made such. Raises `TracingError` for
     what is no function with known parameters that returns its results, for names that are none of these, for a
-    `smallest` that is no number, for flags that are none, and for `fast` where nothing may be fast; when called, for
-    what is refused.
+    `smallest` that is no number or below 0, for flags that are none, and for `fast` where nothing may be fast; when
+    called, for what is refused.
     """
     options = {"workers": workers, "machine": machine, "max_bytes": max_bytes}
     all_given = {"strict": strict, "smallest": smallest, "native": native, "fast": fast, "exact": exact, **options}
@@ -100,7 +100,7 @@ def jit(
     if fast and (exact or not native):
         raise TracingError("fast=True says how C may round: it goes with native=True, and not with exact=True")
     least: object = 0 if smallest is None else smallest
-    if not isinstance(least, Real) or least != least:
+    if not isinstance(least, Real) or not least >= 0:
         raise TracingError(f"smallest takes a number of bytes, got {cited(smallest)}")
     pieces = EXACT_PIECES if exact else ANY_PIECES
     backend = ("native-fast" if fast else "native") if native else "python"

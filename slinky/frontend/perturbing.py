@@ -190,6 +190,10 @@ def _other_floats(old: Array, array: Array, rng: np.random.Generator, turn: int)
     return np.asarray(new).astype(array.dtype)
 
 
+KINDS = 4
+"""How many sets of arrays `backgrounds_of` makes."""
+
+
 def backgrounds_of(
     shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype[Any]], rng: np.random.Generator
 ) -> list[tuple[Array, ...]]:

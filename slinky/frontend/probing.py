@@ -11,6 +11,7 @@ Invariant: a report says of its draft whether it holds, and never more than was 
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -25,7 +26,7 @@ from slinky.errors import ArgumentError, SlinkyError, cited
 from slinky.frontend.axis_reads import AxisReads, reads_along
 from slinky.frontend.drafting import OWN, Draft, Reads, is_usable
 from slinky.frontend.foreign import RaisedError
-from slinky.frontend.perturbing import Experiment, backgrounds_of
+from slinky.frontend.perturbing import KINDS, Experiment, backgrounds_of
 from slinky.frontend.probe_reports import ProbeReport
 from slinky.frontend.reports import FuncReport
 from slinky.frontend.result_sizes import resized, result_dtypes, sizes_along
@@ -40,6 +41,9 @@ _RULES = ("reflect", "nearest", "mirror", "wrap", "constant")
 """The rules that are tried, in this order: where windows are small, several give the same."""
 
 _MOST_ROUNDS = 1_000_000
+
+MOST_BYTES = 1 << 30
+"""What all arrays before which elements are changed may take."""
 """More rounds than that would not end while anybody waits."""
 
 _NUMPY_NAMES = {
@@ -79,7 +83,8 @@ def probe(
     * `seed`: of all that is random.
 
     What the function raises for the arrays passes through. Raises `ArgumentError` if it returns anything but an array,
-    of a shape that goes by shapes alone, or another one when called again, and for options that make no sense.
+    of a shape that goes by shapes alone, or another one when called again, for arrays that take more than `MOST_BYTES`
+    with all that is put in their place, and for options that make no sense.
     """
     if not callable(function):
         raise ArgumentError(f"probe takes a function, got {cited(function)}")
@@ -128,6 +133,12 @@ def _backgrounds(given: Sequence[object], dtype: np.dtype[Any], rng: np.random.G
     for k, shape in enumerate(shapes):
         if 0 in shape:
             raise ArgumentError(f"probe needs elements that it can change: array {k} has shape {shape}")
+    needed = KINDS * sum(math.prod(shape) * max(d.itemsize, 8) for shape, d in zip(shapes, dtypes, strict=True))
+    if needed > MOST_BYTES:
+        raise ArgumentError(
+            f"probe computes with {KINDS} sets of arrays of these shapes, {cited(shapes)}, which would take {needed:,} "
+            f"bytes; at most {MOST_BYTES:,} are allowed. Give it smaller ones, or parts: windows are the same in them"
+        )
     if all(array is None for array in arrays):
         return backgrounds_of(shapes, dtypes, rng)
     random = [np.dtype(np.float64) if array is not None else d for array, d in zip(arrays, dtypes, strict=True)]

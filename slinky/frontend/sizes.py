@@ -195,6 +195,11 @@ class Size:
     __gt__ = _asks(operator.gt, operator.gt)
     __ge__ = _asks(operator.ge, operator.ge)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"'int' object has no attribute {name!r}")
+        return getattr(self._known(), name)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self._known(), dtype)
 
