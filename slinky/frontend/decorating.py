@@ -99,7 +99,7 @@ def jit(
         raise TracingError(f"native must be True, False or None, got {cited(native)}")
     if fast and (exact or not native):
         raise TracingError("fast=True says how C may round: it goes with native=True, and not with exact=True")
-    least: object = 0 if smallest is None else smallest
+    least: Any = 0 if smallest is None else smallest
     if not isinstance(least, Real) or not least >= 0:
         raise TracingError(f"smallest takes a number of bytes, got {cited(smallest)}")
     pieces = EXACT_PIECES if exact else ANY_PIECES

@@ -19,6 +19,7 @@ _TRUSTED = frozenset(
         "enum",
         "builtins",
         "warnings",
+        "_warnings",
         "contextlib",
         "types",
         "string",
