@@ -100,7 +100,8 @@ def jit(
     if fast and (exact or not native):
         raise TracingError("fast=True says how C may round: it goes with native=True, and not with exact=True")
     least: Any = 0 if smallest is None else smallest
-    if not isinstance(least, Real) or not least >= 0:
+    is_number = isinstance(least, Real)
+    if not is_number or not least >= 0:
         raise TracingError(f"smallest takes a number of bytes, got {cited(smallest)}")
     pieces = EXACT_PIECES if exact else ANY_PIECES
     backend = ("native-fast" if fast else "native") if native else "python"
