@@ -249,9 +249,10 @@ is done twice, that once. An array that shares memory with an argument, and that
   good for arrays of this shape.
   `np.array([x, y])` and reductions of such lists (`np.max([x, y], axis=0)`, `np.median`, `np.add.reduce`, ...) are lazy
   there, too, where there are no more than 64 elements in a list; else they force these. So are sorts, sums that grow,
-  percentiles, norms and other functions of one array (`np.argmin([x, y], axis=0)`, `np.linalg.norm([x, y], axis=0)`,
-  `np.transpose([x, y])`); ufuncs of lists (`np.abs([x, y])`) are not. Extrema and truths along a list
-  (`np.maximum.reduce([x, y])`, `np.all([m, n], axis=0)`) are computed two by two: no array of all is made.
+  percentiles, norms, products, copies and others (`np.argmin([x, y], axis=0)`, `np.linalg.norm([x, y], axis=0)`,
+  `np.transpose([x, y])`, `np.dot([x, y], z)`, `np.where([m, n], [x, y], 0)`), and ufuncs where they are called as an
+  attribute of NumPy: `np.radians([x, y])`. Extrema and truths along a list (`np.maximum.reduce([x, y])`,
+  `np.all([m, n], axis=0)`) are computed two by two: no array of all is made.
   `np.c_[x, y]` and `np.r_[x, y]` are lazy as well.
 
 `np.errstate` holds as where the call, or the operation, stands (in C, not always for values that `np.where` and its

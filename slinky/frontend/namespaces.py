@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -24,16 +24,16 @@ from slinky.frontend.calling import broadcast_to, converted, filled, lifted
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.joining import Joining
+from slinky.frontend.listed import LINALG, METHODS, OF_LISTS, OfLists, of_all_lists, of_list
 from slinky.frontend.operations import Ramp
+from slinky.frontend.paths import calls_next
 from slinky.frontend.places import attribute_of_next
 from slinky.frontend.randomness import Randomness, drawn_by
 from slinky.frontend.reals import known_reals, now
 from slinky.frontend.sizes import Size, known
-from slinky.frontend.tables import EXACT_REDUCTIONS
 from slinky.frontend.tracing import Trace
 from slinky.frontend.views import common_shape
 from slinky.frontend.warned import Warnings, warns
-from slinky.ir.reducing import OF_ELEMENTS
 
 
 class TracedNumpy(ModuleType):
@@ -56,9 +56,10 @@ class TracedNumpy(ModuleType):
             return Randomness(self._trace.name)
         if name in _OF_FILES:
             self._trace.reads_anew(f"np.{name}, which reads files,")
-        found = _LINALG if name == "linalg" else _OF_LISTS.get(name) or _MAKING.get(name) or getattr(np, name)
-        if isinstance(found, np.ufunc) and attribute_of_next(sys._getframe(1), name) == "reduce":
-            return _OfLists(found)
+        found = LINALG if name == "linalg" else OF_LISTS.get(name) or _MAKING.get(name) or getattr(np, name)
+        if isinstance(found, np.ufunc):
+            frame = sys._getframe(1)
+            return OfLists(found) if calls_next(frame) or attribute_of_next(frame, name) in METHODS else found
         return found
 
     def in_place_of(self, value: Any) -> Any:
@@ -67,7 +68,7 @@ class TracedNumpy(ModuleType):
         if value is np:
             return self
         if value is np.linalg or value is np.linalg.norm:
-            return _LINALG if value is np.linalg else _LINALG.norm
+            return LINALG if value is np.linalg else LINALG.norm
         if warns(value):
             return Warnings(self._trace).in_place_of(value)
         name = _REPLACED.get(id(value))
@@ -150,15 +151,15 @@ class TracedNumpy(ModuleType):
 
     def take(self, a: Any, indices: Any, *given: Any, **named: Any) -> Any:
         """Elements that integers choose: NumPy asks the array that they are taken of alone whether it is lazy."""
-        if type(indices) is LazyArray and type(a) is not LazyArray:
+        if type(indices) is LazyArray and type(a) not in (LazyArray, list, tuple):
             a = lifted(a, self._trace)
-        return np.take(a, indices, *given, **named)
+        return OF_LISTS["take"](a, indices, *given, **named)
 
     def asarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
         """The array itself, if it is lazy."""
         is_plain = not set(named) - {"order"} and named.get("order") in (None, "K", "A")
         if type(a) in (list, tuple) and not given and not named:
-            a, dtype = _of_list(a, dtype)
+            a, dtype = of_list(a, dtype)
         if type(a) is not LazyArray or given or not is_plain:
             if set(named) == {"copy"}:
                 return self.array(a, dtype, **named)
@@ -191,7 +192,7 @@ class TracedNumpy(ModuleType):
     def array(self, a: Any, dtype: Any = None, **named: Any) -> Any:
         """A copy, or what need not be copied."""
         if type(a) in (list, tuple) and not named:
-            a, dtype = _of_list(a, dtype)
+            a, dtype = of_list(a, dtype)
         if type(a) is not LazyArray or set(named) - {"copy", "ndmin", "subok"}:
             return indexed_array(np.array(known_reals(own_array(a)), dtype, **named))
         self._gives_array(a)
@@ -212,115 +213,6 @@ _OF_FILES = frozenset(["fromfile", "fromregex", "genfromtxt", "load", "loadtxt",
 """What files give may be something else at the next call."""
 
 
-MOST_LISTED = 64
-"""NumPy makes arrays of lists of more lazy arrays: each would be a part of a trace."""
-
-
-def _of_list(given: Any, dtype: Any = None) -> tuple[Any, Any]:
-    """A list of lazy arrays as the array that NumPy makes of it, and the dtype to give to that; else both as given."""
-    found = lazy_arrays(given)
-    if not found:
-        return known_reals(given), dtype
-    leaves = list(_leaves(given))
-    if len(leaves) > MOST_LISTED or any(each.ndim != found[0].ndim for each in found):
-        return given, dtype
-    if len(found) < len(leaves) and (found[0].ndim or not all(map(np.isscalar, leaves))):
-        return given, dtype  # what is no lazy array may be of another shape
-    kinds = [each.dtype if type(each) is LazyArray else np.asarray(each).dtype for each in leaves]
-    kind = functools.reduce(np.promote_types, kinds)
-    wanted = kind if dtype is None else np.dtype(dtype)
-    if kind.kind not in "biufc" or kind != np.result_type(*kinds) or not np.can_cast(kind, wanted, "safe"):
-        return given, dtype  # NumPy looks at each element, or goes by their order
-    return _stacked(given), wanted
-
-
-def _leaves(given: Any) -> Iterator[Any]:
-    for each in given:
-        yield from _leaves(each) if type(each) in (list, tuple) else (each,)
-
-
-def _stacked(given: Any) -> Any:
-    return np.stack([_stacked(each) for each in given]) if type(given) in (list, tuple) else given
-
-
-def _reduced_list(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of an array, such as a reduction, that takes lists of lazy arrays, too."""
-    ufunc = _EXTREMA.get(function)
-
-    @functools.wraps(function)
-    def of_any(*arguments: Any, **named: Any) -> Any:
-        if not arguments or type(arguments[0]) not in (list, tuple):
-            return function(*arguments, **named)
-        a, *given = arguments
-        if ufunc is not None and (given, named) in (([0], {}), ([], {"axis": 0})):
-            found = _one_after_the_other(ufunc, a)
-            if found is not None:
-                return found
-        return function(_of_list(a)[0], *given, **named)
-
-    return of_any
-
-
-@attrs.frozen
-class _OfLists:
-    """A ufunc that is asked for its `reduce`, which takes lists of lazy arrays, too."""
-
-    ufunc: np.ufunc
-
-    def reduce(self, array: Any, *given: Any, **named: Any) -> Any:
-        """What all have together."""
-        if type(array) not in (list, tuple):
-            return self.ufunc.reduce(array, *given, **named)
-        if (not given or given == (0,)) and named in ({}, {"axis": 0}):
-            found = _one_after_the_other(self.ufunc, array)
-            if found is not None:
-                return found
-        return self.ufunc.reduce(_of_list(array)[0], *given, **named)
-
-
-_EXTREMA = {each: ufunc for each, ufunc in OF_ELEMENTS.items() if ufunc not in (np.add, np.multiply)}
-"""Reductions that give what a ufunc gives two by two."""
-
-
-def _one_after_the_other(ufunc: np.ufunc, given: Any) -> Any:
-    """What a ufunc gives along a list of lazy arrays, two by two, as it gives the same in any order; None where it does
-    not, or where these are no arrays of one shape."""
-    array = _of_list(given)[0] if ufunc.__name__ in EXACT_REDUCTIONS and len(given) > 1 else None
-    if type(array) is not LazyArray or not all(type(each) is LazyArray for each in given):
-        return None
-    return functools.reduce(ufunc, [each.astype(array.dtype, copy=False) for each in given])
-
-
-_OF_LISTS = {
-    name: _reduced_list(getattr(np, name))
-    for name in (
-        "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "around", "average", "clip", "corrcoef",
-        "count_nonzero", "cov", "cumprod", "cumsum", "diff", "expand_dims", "flip", "fliplr", "flipud",
-        "gradient", "max", "mean", "median", "min", "moveaxis", "nan_to_num", "nanargmax", "nanargmin",
-        "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod",
-        "nanquantile", "nanstd", "nansum", "nanvar", "percentile", "prod", "ptp", "quantile", "ravel",
-        "reshape", "round", "sort", "squeeze", "std", "sum", "swapaxes", "transpose", "trapezoid", "unwrap",
-        "var",
-    )
-}  # fmt: skip
-"""Functions of one array by name: NumPy asks no element of a list whether it is lazy."""
-
-
-class _LinearAlgebra(ModuleType):
-    """`np.linalg`, whose norms take lists of lazy arrays, too."""
-
-    def __init__(self) -> None:
-        super().__init__("numpy.linalg", np.linalg.__doc__)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(np.linalg, name)
-
-    norm = staticmethod(_reduced_list(np.linalg.norm))
-
-
-_LINALG = _LinearAlgebra()
-
-
 def _making(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose arrays may be indexed by lazy ones."""
 
@@ -333,22 +225,22 @@ def _making(function: Callable[..., Any]) -> Callable[..., Any]:
 
 _MAKING = {
     name: _making(getattr(np, name))
-    for name in ("concatenate", "fromiter", "geomspace", "interp", "linspace", "load", "loadtxt", "logspace", "where")
-}
+    for name in ("concatenate", "fromiter", "geomspace", "interp", "linspace", "load", "loadtxt", "logspace")
+} | {"where": _making(of_all_lists(np.where))}
 """Functions that tables are made by, and that give an array of NumPy's own class whatever they are given."""
 
 
 _REPLACED = {
     id(getattr(np, name)): name
-    for name in (*vars(TracedNumpy), *_OF_LISTS, *_MAKING)
+    for name in (*vars(TracedNumpy), *OF_LISTS, *_MAKING)
     if not name.startswith("_") and callable(getattr(np, name, None))
 }
 """What is put in the place of functions of NumPy's, by their identity."""
 
 
 _MEANT: dict[Callable[..., Any], Callable[..., Any]] = {
-    each: getattr(np, name) for name, each in (*_OF_LISTS.items(), *_MAKING.items())
-} | {_LINALG.norm: np.linalg.norm}
+    each: getattr(np, name) for name, each in (*OF_LISTS.items(), *_MAKING.items())
+} | {LINALG.norm: np.linalg.norm}
 
 
 def meant(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,12 +10,12 @@ import sys
 from collections.abc import Iterable, Iterator
 from dis import Instruction
 from functools import lru_cache
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import attrs
 
-from slinky.frontend.places import instructions_of
+from slinky.frontend.places import begin_of, instructions_of
 from slinky.ir.given import is_module
 
 
@@ -54,7 +54,28 @@ def paths_of(function: FunctionType) -> list[Path]:
 
 @lru_cache(maxsize=1024)
 def _paths(code: CodeType) -> frozenset[Path]:
-    found = set()
+    return frozenset(path for path, _ in _ways(code))
+
+
+def calls_next(frame: FrameType) -> bool:
+    """Whether a frame calls the attribute that it is asking for."""
+    return begin_of(frame) in _called(frame.f_code)
+
+
+@lru_cache(maxsize=1024)
+def _called(code: CodeType) -> frozenset[int]:
+    """The offsets of the instructions that ask for an attribute in order to call it."""
+    ends = {end.offset for path, end in _ways(code) if path.is_called}
+    return frozenset(ends | {each.offset for each in instructions_of(code) if _is_for_a_call(each)})
+
+
+def _is_for_a_call(instruction: Instruction) -> bool:
+    is_marked = instruction.opname in _MARKED and bool((instruction.arg or 0) & FOR_A_CALL)
+    return instruction.opname == "LOAD_METHOD" or is_marked
+
+
+def _ways(code: CodeType) -> Iterator[tuple[Path, Instruction]]:
+    """The ways of code alone, each with the instruction at its end."""
     names: list[str] = []
     is_called = False
     done = [each for each in instructions_of(code) if each.opname != "CACHE"]
@@ -66,10 +87,9 @@ def _paths(code: CodeType) -> frozenset[Path]:
         else:
             names = []
             continue
-        is_called |= each.opname == "LOAD_METHOD" or (each.opname in _MARKED and bool((each.arg or 0) & FOR_A_CALL))
+        is_called |= _is_for_a_call(each)
         if not _is(then, *_ATTRIBUTES):
-            found.add(Path(tuple(names), is_called or _is(then, _AFTER_CALLED)))
-    return frozenset(found)
+            yield Path(tuple(names), is_called or _is(then, _AFTER_CALLED)), each
 
 
 def _is(instruction: Instruction | None, *names: str) -> bool:
