@@ -76,7 +76,7 @@ def of_all_lists(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def of_any(*given: Any, **named: Any) -> Any:
-        return function(*map(_array_of, given), **named)
+        return function(*map(array_of, given), **named)
 
     return of_any
 
@@ -87,13 +87,13 @@ def _of_each(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def of_any(*given: Any) -> Any:
         if len(given) == 1 or not lazy_arrays(given):
-            return function(*map(_array_of, given))
-        return type(function(0, 0))([function(_array_of(each)) for each in given])
+            return function(*map(array_of, given))
+        return type(function(0, 0))([function(array_of(each)) for each in given])
 
     return of_any
 
 
-def _array_of(given: Any) -> Any:
+def array_of(given: Any) -> Any:
     """A list of lazy arrays as an array; all else as it is."""
     return of_list(given)[0] if type(given) in (list, tuple) and lazy_arrays(given) else given
 
@@ -105,15 +105,15 @@ class OfLists:
     ufunc: np.ufunc
 
     def __call__(self, /, *given: Any, **named: Any) -> Any:
-        return self.ufunc(*map(_array_of, given), **named)
+        return self.ufunc(*map(array_of, given), **named)
 
     def outer(self, /, *given: Any, **named: Any) -> Any:
         """What all pairs have together."""
-        return self.ufunc.outer(*map(_array_of, given), **named)
+        return self.ufunc.outer(*map(array_of, given), **named)
 
     def accumulate(self, array: Any, /, *given: Any, **named: Any) -> Any:
         """What all so far have together."""
-        return self.ufunc.accumulate(_array_of(array), *given, **named)
+        return self.ufunc.accumulate(array_of(array), *given, **named)
 
     def reduce(self, array: Any, *given: Any, **named: Any) -> Any:
         """What all have together."""
@@ -150,7 +150,7 @@ OF_LISTS = {
         "flipud", "gradient", "max", "mean", "median", "min", "moveaxis", "nan_to_num", "nanargmax", "nanargmin",
         "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod",
         "nanquantile", "nanstd", "nansum", "nanvar", "pad", "percentile", "prod", "ptp", "quantile", "ravel",
-        "repeat", "reshape", "roll", "rot90", "round", "sort", "squeeze", "std", "sum", "swapaxes", "take", "tile",
+        "repeat", "reshape", "roll", "rot90", "round", "sort", "squeeze", "std", "sum", "swapaxes", "tile",
         "trace", "transpose", "trapezoid", "tril", "triu", "unwrap", "var",
     )
 } | {

@@ -24,7 +24,7 @@ from slinky.frontend.calling import broadcast_to, converted, filled, lifted
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.joining import Joining
-from slinky.frontend.listed import LINALG, METHODS, OF_LISTS, OfLists, of_all_lists, of_list
+from slinky.frontend.listed import LINALG, METHODS, OF_LISTS, OfLists, array_of, of_all_lists, of_list
 from slinky.frontend.operations import Ramp
 from slinky.frontend.paths import calls_next
 from slinky.frontend.places import attribute_of_next
@@ -151,9 +151,10 @@ class TracedNumpy(ModuleType):
 
     def take(self, a: Any, indices: Any, *given: Any, **named: Any) -> Any:
         """Elements that integers choose: NumPy asks the array that they are taken of alone whether it is lazy."""
-        if type(indices) is LazyArray and type(a) not in (LazyArray, list, tuple):
+        a = array_of(a)
+        if type(indices) is LazyArray and type(a) is not LazyArray:
             a = lifted(a, self._trace)
-        return OF_LISTS["take"](a, indices, *given, **named)
+        return np.take(a, indices, *given, **named)
 
     def asarray(self, a: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
         """The array itself, if it is lazy."""
