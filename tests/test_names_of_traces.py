@@ -149,3 +149,16 @@ def test_explain_counts_operations_of_one_name_where_there_are_many() -> None:
 
     first = jit(many).explain(image(5, 6)).splitlines()[0]
     assert first == "many is traced: 21 operations: multiply (10 times), add (10 times), sqrt"
+
+
+def test_dimensions_of_reductions_have_the_names_that_their_operands_have() -> None:
+    """Rows stay `y` where columns are added up, and columns `x` where rows are."""
+    a = np.ones((30, 40))
+    rows = str(jit(lambda a: a.sum(axis=1)).pipeline(a))
+    assert "check sum_result.y.max == a.y.max" in rows
+    assert "a.x" not in rows
+    columns = str(jit(lambda a: (a * 2).max(axis=0)).pipeline(a))
+    assert "check max_result.x.max == a.x.max" in columns
+    kept = str(jit(lambda a: np.sort(a, axis=0).mean(axis=1)).pipeline(a))
+    assert "whole sort.y" in kept
+    assert "mean_result.y" in kept

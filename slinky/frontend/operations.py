@@ -28,7 +28,7 @@ from slinky.frontend.taking import Taking
 from slinky.ir.formulas import ERRORS
 from slinky.ir.reducing import Reducing, only_reads, reduced, write_result
 from slinky.runtime.careful import careful
-from slinky.symbolic.expressions import Expr, as_expr
+from slinky.symbolic.expressions import Expr, Variable, as_expr
 from slinky.symbolic.intervals import point
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class Along(Operation):
     def lower(self, node: Node, lowering: Lowering) -> None:
         """One func that reads the axes whole."""
         rank = len(node.results[0].shape)
-        dims = lowering.dims(rank)
+        dims = self._dims(rank, lowering)
         own = list(dims)
         places: list[Expr | None] = []
         for axis in range(rank + len(self.removed)):
@@ -285,6 +285,11 @@ class Along(Operation):
             arguments=arguments,
             reduction=reduction,
         )
+
+    def _dims(self, rank: int, lowering: Lowering) -> tuple[Variable, ...]:
+        """The dimensions of a result of some rank, by the names that its operands' have, but for those removed."""
+        of_operands = lowering.dims(rank + len(self.removed))
+        return tuple(dim for axis, dim in enumerate(of_operands) if axis not in self.removed)
 
     def _of_pieces(self, *operands: Array, **keywords: Any) -> Any:
         """What it gives of pieces seen through adapters, whose axes of one element may be said to lie anywhere."""
