@@ -661,3 +661,14 @@ def test_where_warnings_are_errors_each_call_raises_and_explain_tells() -> None:
                 traced(given)
     with pytest.warns(sl.ForcedValueWarning):
         assert np.array_equal(traced(given), given * 2)
+
+
+def test_options_of_schedules_are_refused_where_a_function_is_decorated() -> None:
+    for options, message in (
+        ({"workers": 0}, "jit: workers must be an integer of at least 1, got 0"),
+        ({"workers": 1.5}, "jit: workers must be an integer of at least 1, got 1.5"),
+        ({"max_bytes": -5}, "jit: max_bytes must be an integer of at least 0, got -5"),
+        ({"machine": 3}, "jit: machine must be a Machine, got 3"),
+    ):
+        with pytest.raises(sl.OperationError, match=re.escape(message)):
+            sl.jit(**options)  # type: ignore[call-overload]

@@ -369,3 +369,13 @@ def test_windows_of_one_axis_that_matter_rarely(length: int) -> None:
     """A median seldom changes with what is beyond its halo, so many places of the only axis are looked at."""
     narrow = sl.stencil(halo=1, boundary="nearest")(lambda a: ndimage.median_filter(a, 5))
     assert not sl.verify_func(narrow, (length,))
+
+
+def test_shapes_that_no_usual_array_has_are_refused_before_one_is_made() -> None:
+    kernel = sl.elementwise(lambda a: a + 1)
+    for shape, message in (
+        ((1 << 40,), "would take 8,796,093,022,208 bytes; at most 268,435,456 are allowed"),
+        ((4, -3), "no array has a negative extent"),
+    ):
+        with pytest.raises(sl.ArgumentError, match=message):
+            sl.verify_func(kernel, shape)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from numbers import Real
 from typing import Any, overload
 
@@ -85,7 +86,8 @@ def jit(
     Methods of classes and static ones may be decorated before or after they are made such. Raises `TracingError` for
     what is no function with known parameters that returns its results, for names that are none of these, for a
     `smallest` that is no number or below 0, for flags that are none, and for `fast` where nothing may be fast; when
-    called, for what is refused.
+    called, for what is refused. Raises `OperationError` for options of `auto_schedule` that make no
+    sense.
     """
     options = {"workers": workers, "machine": machine, "max_bytes": max_bytes}
     all_given = {"strict": strict, "smallest": smallest, "native": native, "fast": fast, "exact": exact, **options}
@@ -103,6 +105,8 @@ def jit(
     is_number = isinstance(least, Real)
     if not is_number or not least >= 0:
         raise TracingError(f"smallest takes a number of bytes, got {cited(smallest)}")
+    if given:  # they are those of schedules, which nobody needs before a function is called
+        import_module("slinky.sched.automatic").require_options(**options, backend="python", who="jit")
     pieces = EXACT_PIECES if exact else ANY_PIECES
     backend = ("native-fast" if fast else "native") if native else "python"
 

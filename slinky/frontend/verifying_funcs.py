@@ -10,6 +10,7 @@ the accesses say for it, and equals what it is in any other run, within the tole
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -180,7 +181,7 @@ def _func_of_kernel(kernel: Kernel, given: Sequence[object], dtype: np.dtype[Any
     if not given:
         raise ArgumentError(f"verify_func needs a shape or an array for each array of kernel {kernel.name!r}, got none")
     rng = np.random.default_rng(15)
-    arrays = [random_elements(rng, dtype, _box_of(each)) if _is_shape(each) else Buffer(each).array for each in given]
+    arrays = [_random_array(rng, dtype, each) if _is_shape(each) else Buffer(each).array for each in given]
     rank = max(array.ndim for array in arrays)
     windows = kernel.windows(rank)
     buffers = [BufferExpr(f"in{k}", array.dtype, array.ndim) for k, array in enumerate(arrays)]
@@ -207,6 +208,24 @@ def _is_shape(given: Any) -> bool:
     return isinstance(given, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in given)
 
 
+MOST_BYTES = 1 << 28
+"""What a random array may take: pieces of smaller ones tell as much."""
+
+
+def _random_array(rng: np.random.Generator, dtype: np.dtype[Any], shape: Any) -> Array:
+    """Random elements in a shape. Raises `ArgumentError` for shapes that no array has, or none of a usual size."""
+    extents = [int(n) for n in shape]
+    if any(n < 0 for n in extents):
+        raise ArgumentError(f"verify_func: no array has a negative extent, got shape {cited(shape)}")
+    needed = math.prod(extents) * dtype.itemsize
+    if needed > MOST_BYTES:
+        raise ArgumentError(
+            f"verify_func: a random array of shape {cited(shape)} would take {needed:,} bytes; at most {MOST_BYTES:,} "
+            "are allowed. Give it a smaller shape, whose pieces tell as much, or an array"
+        )
+    return random_elements(rng, dtype, _box_of(extents))
+
+
 def _box_of(shape: Any) -> NumericBox:
     return tuple((0, int(n) - 1) for n in shape)
 
@@ -214,5 +233,5 @@ def _box_of(shape: Any) -> NumericBox:
 def _buffer(given: object, parameter: BufferParameter, rng: np.random.Generator) -> Buffer:
     """An array, or a random one of a shape."""
     if _is_shape(given):
-        return Buffer(random_elements(rng, parameter.dtype, _box_of(given)))
+        return Buffer(_random_array(rng, parameter.dtype, given))
     return Buffer(given)
