@@ -196,7 +196,7 @@ class Size:
     __ge__ = _asks(operator.ge, operator.ge)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") or not hasattr(int, name):  # who asks whether there is one asks no value
             raise AttributeError(f"'int' object has no attribute {name!r}")
         return getattr(self._known(), name)
 
