@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from traced import assert_same, image, jit
 
+import slinky as sl
+
 LISTS: dict[str, Any] = {
     "unpacked": lambda x: np.radians([x[0], x[1]])[1] * 2,
     "two lists": lambda x: np.add([x[0], x[1]], [x[1], 1 - x[0]]),
@@ -25,6 +27,7 @@ LISTS: dict[str, Any] = {
     "all pairs": lambda x: np.subtract.outer([x[0, 0], x[0, 1]], x[1]),
     "sums that grow": lambda x: np.add.accumulate([x[0], x[1]]),
     "copies": lambda x: (np.pad([x[0], x[1]], 1), np.roll([x[0], x[1]], 1, axis=1), np.tile([x[0], x[1]], 2)),
+    "operators": lambda x: (x[:2] * [x[0], x[1]], [x[0], x[1]] * x[:2], x[:2] > (x[1], x[0]), x[:, :2] @ [x[0], x[1]]),
     "near": lambda x: (np.isclose([x, x], [x + 1e-12, x]), np.kron([x[0, 0], x[0, 1]], x[0])),
 }
 
@@ -71,3 +74,11 @@ def test_ufuncs_that_are_passed_on_are_themselves() -> None:
 
     x = image(5, 4)
     assert_same(jit(function)(x), function(x))
+
+
+def test_lists_beside_what_lazy_makes() -> None:
+    x = image(5, 4)
+    lazy = sl.lazy(x)
+    assert np.array_equal(np.asarray(lazy[:2] * [lazy[0], lazy[1]]), x[:2] * x[:2])
+    with pytest.raises(ValueError, match="shape"):
+        lazy[:2] * [lazy[0], lazy[0, 1:]]

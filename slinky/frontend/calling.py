@@ -20,6 +20,7 @@ from slinky.frontend.arrays import LazyArray, Value, is_traceable, made, placed
 from slinky.frontend.fences import opaque
 from slinky.frontend.given import dtypes_among, lazy_arrays, trace_of
 from slinky.frontend.indexed import own_array
+from slinky.frontend.listed import array_of
 from slinky.frontend.nodes import Array, Result, Shape, View, exactly
 from slinky.frontend.operations import Extent, Number, Operand, Pointwise, as_it_is
 from slinky.frontend.reals import Real, Told, known_reals, now
@@ -299,6 +300,7 @@ def converted(value: Value, dtype: np.dtype[Any], trace: Trace) -> LazyArray:
 
 def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords: dict[str, Any]) -> Any:
     """A ufunc, or a method of one, of lazy arrays."""
+    given = tuple(map(array_of, given)) if method == "__call__" else given
     out = keywords.pop("out", None)
     out = out if isinstance(out, tuple) else () if out is None else (out,)
     _require_no_scalar(ufunc.__name__, given, out)
@@ -372,6 +374,7 @@ def _put(result: Any, out: Any) -> Any:
 def call_operator(name: str, given: tuple[Any, ...]) -> Any:
     """An operator of lazy arrays and others."""
     function, ufunc = OPERATORS[name]
+    given = tuple(map(array_of, given))
     others = [value for value in given if not is_known(value)]
     if any(map(_takes_over, others)):
         return NotImplemented

@@ -1,7 +1,8 @@
 """Lists of lazy arrays, of which NumPy's functions make arrays.
 
 Idea. NumPy asks no element of a list whether it is lazy: it makes an array of it, for which it needs the values. So
-functions of arrays are others where they are seen for NumPy's (`namespaces`): lists of lazy arrays are joined first.
+functions of arrays are others where they are seen for NumPy's (`namespaces`): lists of lazy arrays are joined first. So
+they are where they stand beside a lazy array in arithmetic (`calling`).
 
 Invariant: NumPy is given a list as it stands where no lazy array is in it, or `np.stack` would not take it.
 """
