@@ -261,6 +261,43 @@ def test_a_check_in_a_loop_stays_between_its_neighbours() -> None:
     place = p.find_all("check _")[-1]
     edit.move(place, p.find("f").before())
     refused(edit, "a check must stay as it is, where it is")
+    edit = sl.edit(p)
+    edit.move(p.find("f"), place.after())  # which says the same
+    refused(edit, "a check must stay as it is, where it is")
+    edit = sl.edit(p)
+    edit.move(place.next(), place.before())
+    assert edit.finish().find("for v")._loop.body[1:] == (ir.Pass(), check)
+
+
+def test_a_loop_that_is_emptied_and_goes_has_no_checks_that_calls_could_pass() -> None:
+    program = chain().program
+    found = statements(chain())
+    p = by_hand(program, found["t"], found["make"], loop(variable("v"), 0, 0, found["f"], ir.Pass()))
+    edit = sl.edit(p)
+    edit.move("f", p.find("for v").before())
+    edit.delete("for v")
+    assert edit.finish().program.body[-3:] == (found["t"], found["make"], found["f"])
+
+
+def test_no_call_passes_a_check_among_the_other_statements() -> None:
+    """Behind it the call would not run where the check fails, in front of it it would: callers may know."""
+    program = chain().program
+    found = statements(chain())
+    check = Check(low("a", 0) <= high("a", 0) + 5, "rows")
+    p = by_hand(program, found["t"], check, found["make"], found["f"])
+    place = p.find_all("check _")[-1]
+    edit = sl.edit(p)
+    edit.move("make", place.before())
+    refused(edit, "a check must stay as it is, where it is")
+    edit = sl.edit(p)
+    edit.move("f", p.find("make").before())
+    refused(edit, "f does not find all of t")
+    edit = sl.edit(p)
+    edit.delete(place)
+    edit.move("f", p.find("make").before())
+    refused(edit, "a check must stay as it is, where it is")
+    moved = sl.reorder_statements(p, p.find("alloc t").expand(after=1))
+    assert moved.program.body[-4:] == (check, found["t"], found["make"], found["f"])
 
 
 def test_a_loop_of_which_but_the_range_changes_is_asked_about_what_is_inside() -> None:

@@ -32,7 +32,7 @@ from slinky.cursors.editing import Edit
 from slinky.cursors.kinds import BLOCKED, INSEPARABLE, ORDERED, PIPELINED
 from slinky.cursors.versions import IDENTITY, ROOT, Touched, Version, changes_of
 from slinky.errors import SchedulingError
-from slinky.ir.effects import Touching, made_by, written_by
+from slinky.ir.effects import Touching, calls_in, made_by, written_by
 from slinky.ir.statements import KINDS, Alloc, Check, For, blocks_of, is_in_order, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.blocks import check_blocks
@@ -198,13 +198,21 @@ class _Gate:
         return self._used_as_before[buffer]
 
     def _check_checks(self, these: Iterable[int]) -> None:
-        """Check that no check is gone, changed, or stands elsewhere than before."""
+        """Check that no check is gone, changed, or stands elsewhere than before, and that nothing has passed one."""
         moved = _no_more_leading(self.old, self.version) if (ROOT, "body") in self.edit.reordered else []
+        stirred: dict[tuple[int, str], None] = {}
         for identity in these:
             before, now = self.touched[identity]
-            if before is not None and isinstance(before.statement, Check):
-                if now != before or (before.parent, before.field) in self.edit.reordered:
+            if before is None:
+                continue
+            is_reordered = (before.parent, before.field) in self.edit.reordered
+            if isinstance(before.statement, Check):
+                if now != before or is_reordered:
                     moved.append(identity)
+            elif is_reordered and now is not None and now.parent == before.parent:
+                stirred[before.parent, before.field] = None
+        for block in stirred:
+            moved += _passed(self.old, self.version, *block)
         if moved:
             raise SchedulingError(
                 "a check must stay as it is, where it is: statements may rely on it, and callers, too",
@@ -311,3 +319,18 @@ def _no_more_leading(old: Version, new: Version) -> list[int]:
         return []
     after = {check.id for check in new.leading_checks()}
     return [check.id for check in before if check.id not in after]
+
+
+def _passed(old: Version, new: Version, parent: int, field: str) -> list[int]:
+    """The checks of a block, but for those that lead the program, between which and a call, or a statement with some
+    inside, the order is another one than before."""
+    before, after = old.block(parent, field), new.block(parent, field)
+    if parent == ROOT:
+        before = before[len(old.leading_checks()) :]
+    if Check not in map(type, before):
+        return []
+    then, now = ({s.id: n for n, s in enumerate(block)} for block in (before, after))
+    stayed = [s for s in before if s.id in now]
+    doing = [s.id for s in stayed if any(calls_in((s,)))]
+    checks = [s.id for s in stayed if isinstance(s, Check)]
+    return [c for c in checks if any((then[i] < then[c]) != (now[i] < now[c]) for i in doing)]
