@@ -29,6 +29,7 @@ from queue import SimpleQueue
 
 import mutants_of_copies
 import mutants_of_native
+import mutants_of_programs
 import mutants_of_reductions
 import mutants_of_rewrites
 import mutants_of_runs
@@ -37,6 +38,7 @@ import mutants_of_traces
 from mutants import Mutant
 
 MUTANTS = [
+    *mutants_of_programs.MUTANTS,
     *mutants_of_rewrites.MUTANTS,
     *mutants_of_copies.MUTANTS,
     *mutants_of_reductions.MUTANTS,

@@ -169,11 +169,15 @@ def gain() -> sl.Pipeline:
     return sl.build_pipeline([inp], [out])
 
 
-def window() -> sl.Pipeline:
-    """`t = -inp; out[x] = f(t[x - r .. x + r])`, with r at least 0."""
+def window(number: type[int] | type[float] = int) -> sl.Pipeline:
+    """`t = -inp; out[x] = f(t[x - r .. x + r])`, with r at least 0; or with a float `r` that is known to `f` alone."""
     r = sl.scalar("r")
     inp, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("inp", "t", "out"))
     sl.Func(np.negative, [inp[x]], [t[x]], name="make")
+    if number is float:
+        amount = {"r": sl.scalar("r", float)}
+        sl.Func(lambda source, target, r: None, [t[x]], [out[x]], name="f", arguments=amount)
+        return sl.build_pipeline([inp], [out])
     sl.Func(lambda source, target: None, [t[sl.interval(x - r, x + r)]], [out[x]], name="f")
     return sl.build_pipeline([inp], [out], require=[r >= 0])
 
@@ -182,6 +186,7 @@ def window() -> sl.Pipeline:
     ("p", "alloc", "name", "message"),
     [
         (window(), "alloc t", "r", "a scalar is called r, too"),
+        (window(float), "alloc t", "r", "a scalar is called r, too"),
         (window(), "alloc t", "out", "another buffer called out is in scope"),
         (gain(), "alloc g", "t", "another buffer called t is in scope"),
         (sl.split_loop(gain(), "scale.x", 1), "alloc g", "x", "a loop around or behind is called x, too"),

@@ -118,6 +118,7 @@ class _Verifier:
     def alloc(self, alloc: Alloc, scope: Scope) -> None:
         if alloc.buffer in scope.boxes:
             self.fail(alloc, f"a buffer called {alloc.buffer!r} is already in scope")
+        self.hides_nothing(alloc, alloc.buffer, scope)
         if not len(alloc.box) == len(alloc.dims) == len(alloc.folds):
             self.fail(alloc, f"{len(alloc.dims)} dimensions, {len(alloc.box)} intervals, {len(alloc.folds)} folds")
         self.written.discard(alloc.buffer)
@@ -165,8 +166,7 @@ class _Verifier:
     def loop(self, loop: For, scope: Scope) -> None:
         if any(outer.variable is loop.variable for outer in scope.loops):
             self.fail(loop, "an enclosing loop has the same variable")
-        if loop.variable.name in scope.boxes or loop.variable.name in self.scalars:
-            self.fail(loop, f"the name {loop.variable.name!r} is already in scope")
+        self.hides_nothing(loop, loop.variable.name, scope)
         self.in_scope(loop, symbols(loop.range.min) | symbols(loop.range.max) | symbols(loop.step), scope)
         if prove(loop.step <= 0, scope.known) and not impossible(scope.known):
             self.fail(loop, f"the step must be 1 or more, got {loop.step}")
@@ -225,13 +225,11 @@ class _Verifier:
         """Whether it is shown that a call reads no element of a buffer, or has nothing to do, wherever it runs."""
         box, known = self.where_it_runs(call, scope)
         regions = (effect.box for effect in reads(call, box) if effect.buffer == buffer)
-        return impossible(known) or all(impossible(known.also(not_empty(region))) for region in regions)
+        return all(impossible(known.also(not_empty(region))) for region in regions)
 
     def regions(self, call: Call, scope: Scope) -> None:
         """Fail if a read, of whatever length, is shown to leave its buffer, wherever the call does anything."""
         box, known = self.where_it_runs(call, scope)
-        if impossible(known):
-            return
         for effect in reads(call, box):
             for d, (i, limit) in enumerate(zip(effect.box, scope.boxes[effect.buffer], strict=True)):
                 for condition in (limit.min <= i.min, i.max <= limit.max):
@@ -257,6 +255,12 @@ class _Verifier:
             if alloc is None or not lies_in_order(alloc, port.order, scope.known):
                 names = alloc.dims if alloc is not None else tuple(map(str, range(rank)))
                 self.fail(statement, f"buffer {name!r} is not shown to lie {words_of_order(port.order, names)}")
+
+    def hides_nothing(self, statement: Statement, name: str, scope: Scope) -> None:
+        """Fail if a name that a statement gives stands for something else there already."""
+        loops = (loop.variable.name for loop in scope.loops)
+        if name in scope.boxes or name in self.scalars or name in self.floats or name in loops:
+            self.fail(statement, f"the name {name!r} is already in scope")
 
     def in_scope(self, statement: Statement, used: frozenset[Expr], scope: Scope) -> None:
         loops = {loop.variable for loop in scope.loops}

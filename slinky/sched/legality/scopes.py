@@ -250,7 +250,8 @@ def _require_not_hidden(version: Version, alloc: int, buffer: str) -> None:
     if version.has_parameter(buffer) or any(
         _is_in_scope(version, alloc, other) or _is_in_scope(version, other, alloc) for other in others
     ):
-        is_scalar = any(p.name == buffer for p in version.program.scalars)
+        program = version.program
+        is_scalar = buffer in {*(s.name for s in program.scalars), *(f.name for f in program.floats)}
         name = f"a scalar is called {buffer}, too" if is_scalar else f"another buffer called {buffer} is in scope"
         raise SchedulingError(name, place=statement_cursor(version, alloc))
 
