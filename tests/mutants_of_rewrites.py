@@ -599,6 +599,9 @@ MUTANTS += mutants(
     ("folds: one more", "if at_most(high, low + (factor - 1), known):", "if at_most(high, low + factor, known):"),
     ("folds: one more, by difference", "prove(most + 1 <= factor, known)", "prove(most <= factor, known)"),
     ("folds: one more, by proof", "prove(high - low + 1 <= factor, known)", "prove(high - low <= factor, known)"),
+    ("folds: places of their own", "        if _has_own_places(version, alloc, dim, factor, loop):\n", "        if True:\n"),
+    ("folds: no places of their own", "        if _has_own_places(version, alloc, dim, factor, loop):\n", "        if False:\n"),
+    ("folds: loops around a parallel one", "clamped=True, home=loop.id)", "clamped=True)"),
     ("folds: parallel loops", "    if not is_in_order(loop):\n", "    if False:\n"),
     ("folds: beginnings go on", "for end in (write.min, write.max):", "for end in (write.max,):"),
     ("folds: ends go on", "for end in (write.min, write.max):", "for end in (write.min,):"),
@@ -616,8 +619,13 @@ MUTANTS += mutants(
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/legality/races.py",
-    (CASES, LEGALITY, REFUSALS),
-    ("races: folds", "if alloc is not None and any(fold is not None for fold in alloc.folds):", "if False:"),
+    (CASES, LEGALITY, REFUSALS, FOLDS),
+    ("races: folds", "if alloc is not None and not have_own_places(version, alloc, loop):", "if False:"),
+    (
+        "races: folds that hold all",
+        "not have_own_places(version, alloc, loop):",
+        "any(fold is not None for fold in alloc.folds):",
+    ),
     ("races: writes", "        _check_disjoint_writes(version, loop, buffer, writers, hint)\n", ""),
     ("races: reads", "if name == buffer and not OwnIteration(", "if False and not OwnIteration("),
     ("races: loops inside", "over_loops(touch.region[d], inner, touch.known)", "touch.region[d]"),

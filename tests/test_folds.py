@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -409,3 +410,64 @@ def test_a_fold_of_one_row_holds_what_was_written_last(
         target = sl.Buffer(np.zeros(shape, np.int64), origin)
         one_row_between()(sl.Buffer(source, origin), target)
         np.testing.assert_array_equal(target.array, -2 * source)
+
+
+# Folds and parallel loops, in either order ----------------------------------------------------------------------------
+
+
+def of_rows(reach: int) -> sl.Pipeline:
+    """`b = -a`, and the sums of the first and the last of its rows that are up to so far away."""
+    y, x = sl.variables("y x")
+    a, b, c = (sl.BufferExpr(name, np.int64, 2) for name in "abc")
+    sl.Func(np.negative, [a[y, x]], [b[y, x]], name="make")
+    window = b[sl.interval(y - reach, y + reach), x]
+    sl.Func(lambda s, t: np.add(s[: len(t)], s[-len(t) :], out=t), [window], [c[y, x]], name="use")
+    return sl.build_pipeline([a], [c])
+
+
+def inside_a_loop_that_slides() -> tuple[sl.Pipeline, sl.Pipeline, Any]:
+    p, loop = sl.split_loop(of_rows(1), "use.y", 1, rc=True)
+    p, at = sl.compute_at(p, "make", loop.outer, rc=True)
+    return of_rows(1), sl.split_loop(sl.slide_window(p, at.call, "for y"), "make.x", 4), 3
+
+
+def in_front_of_the_reader() -> tuple[sl.Pipeline, sl.Pipeline, Any]:
+    rows = sl.BufferExpr("c", np.int64, 2).dim(0)
+    return of_rows(1), sl.split_loop(of_rows(1), "make.y", 4), rows.max - rows.min + 3
+
+
+def around_all() -> tuple[sl.Pipeline, sl.Pipeline, Any]:
+    p = sl.compute_at(sl.split_loop(of_rows(0), "use.y", 4), "make", "for y")
+    rows = sl.BufferExpr("c", np.int64, 2).dim(0)
+    return of_rows(0), p, sl.maximum(rows.max - rows.min + 1, 1)
+
+
+@pytest.mark.parametrize("made", [inside_a_loop_that_slides, in_front_of_the_reader, around_all])
+@pytest.mark.parametrize("backend", ["python", "interpreter"])
+def test_a_fold_that_holds_all_that_a_parallel_loop_touches_may_come_before_or_behind_it(
+    made: Callable[[], tuple[sl.Pipeline, sl.Pipeline, Any]], backend: str
+) -> None:
+    plain, p, factor = made()
+    loop = "for x" if made is inside_a_loop_that_slides else "for y"
+    folded = sl.parallelize_loop(sl.fold_storage(p, "alloc b", "y", factor), loop, 2)
+    assert str(folded) == str(sl.fold_storage(sl.parallelize_loop(p, loop, 2), "alloc b", "y", factor))
+    for shape in ((37, 11), (5, 3), (1, 1)):
+        source = sl.Buffer(np.random.default_rng(0).integers(0, 99, (shape[0] + 2, shape[1])), min=(-1, 0))
+        expected, found, checked = (np.zeros(shape, np.int64) for _ in range(3))
+        plain(source, expected)
+        folded.run(source, found, backend=backend)
+        folded.run(source, checked, checked=True)
+        assert np.array_equal(found, expected)
+        assert np.array_equal(checked, expected)
+
+
+def test_a_fold_that_does_not_hold_it_all_comes_neither_before_nor_behind_a_parallel_loop() -> None:
+    _, p, factor = around_all()
+    for less in (4, sl.maximum(factor - 1, 1)):
+        with pytest.raises(sl.SchedulingError, match="iterations of loop y share the folded buffer b"):
+            sl.parallelize_loop(sl.fold_storage(p, "alloc b", "y", sl.maximum(less, 4)), "for y")
+        with pytest.raises(sl.SchedulingError, match="the parallel loop y would share the folded buffer b"):
+            sl.fold_storage(sl.parallelize_loop(p, "for y"), "alloc b", "y", sl.maximum(less, 4))
+    _, p, factor = in_front_of_the_reader()
+    with pytest.raises(sl.SchedulingError, match="does not hold all that is live"):
+        sl.fold_storage(sl.parallelize_loop(p, "for y"), "alloc b", "y", sl.maximum(factor - 1, 1))

@@ -30,7 +30,8 @@ from slinky.sched.legality.blocks import check_blocks
 from slinky.sched.legality.folds import check_fold, check_folds_of
 from slinky.sched.legality.memory import check_memory
 from slinky.sched.legality.multiples import check_multiples
-from slinky.sched.legality.races import check_races, own_buffers
+from slinky.sched.legality.own_buffers import own_buffers
+from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import Uncovered, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.stages import check_stages

@@ -12,6 +12,8 @@ below, and what it reads has not been overwritten from above by an earlier one.
 
 Where an end moves back, it is enough that all that an iteration reads was written in that iteration: what it writes
 spans at most F coordinates, so none of them share storage.
+
+The iterations of a parallel loop come in any order, so all that they touch together is to span at most F coordinates.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from slinky.ir.statements import Alloc, For, is_in_order
 from slinky.pipeline import Pipeline
 from slinky.sched.legality.containing import shown
 from slinky.sched.legality.coverage import OwnIteration
-from slinky.sched.legality.races import own_buffers
+from slinky.sched.legality.own_buffers import own_buffers
 from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import (
     Touch,
@@ -126,13 +128,15 @@ def _usage(
     writers: Sequence[int],
     *,
     clamped: bool,
+    home: int | None = None,
 ) -> Usage:
-    """How calls, given by identity, use a dimension of a buffer in an iteration of a loop around them."""
+    """How calls, given by identity, use a dimension of a buffer in an iteration of a loop around them; or in all of a
+    statement that stands in the loops that are around the statement `home`, by default the allocation."""
 
     def along(touch: Touch) -> tuple[Interval, When]:
         around = list(reversed(version.loops_around(touch.call.id)))
-        home = len(version.loops_around(alloc.id))
-        inner = tuple(around[: len(around) - home - (1 if loop is not None else 0)])
+        outer = len(version.loops_around(alloc.id if home is None else home)) + (1 if loop is not None else 0)
+        inner = tuple(around[: len(around) - outer])
         region = touch.region[dim]
         return over_loops(region, inner, touch.known) if inner else region, When(touch, inner)
 
@@ -183,6 +187,8 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
         return
     loop = window.loop
     if not is_in_order(loop):
+        if _has_own_places(version, alloc, dim, factor, loop):
+            return
         raise SchedulingError(
             f"the parallel loop {loop.variable} would share the folded buffer {alloc.buffer} between its iterations",
             place=statement_cursor(version, alloc.id),
@@ -196,6 +202,21 @@ def check_fold(version: Version, alloc: Alloc, dim: int, factor: Expr) -> None:
             f"what is produced of {name} does not move forward with loop {loop.variable}",
             place=statement_cursor(version, alloc.id),
         )
+
+
+def have_own_places(version: Version, alloc: Alloc, loop: For) -> bool:
+    """Whether no two elements of a buffer that all iterations of a loop touch, one of them to write it, are folded to
+    the same place: then the iterations may come in any order, as far as folds go."""
+    return all(fold is None or _has_own_places(version, alloc, d, fold, loop) for d, fold in enumerate(alloc.folds))
+
+
+def _has_own_places(version: Version, alloc: Alloc, dim: int, factor: Expr, loop: For) -> bool:
+    readers, writers = (
+        [i for i in calls if loop.id in version.ancestors(i)]
+        for calls in (version.readers_of(alloc), version.writers_of(alloc))
+    )
+    whole = _usage(version, alloc, dim, None, readers, writers, clamped=True, home=loop.id)
+    return _unfitting(version, whole, factor) is None
 
 
 def _unfitting(version: Version, window: Usage, factor: Expr) -> Unproved | None:

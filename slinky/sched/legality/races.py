@@ -1,4 +1,5 @@
-"""Whether the iterations of a parallel loop are independent of each other."""
+"""Whether the iterations of a parallel loop are independent of each other: none reads or writes what another one
+writes, nor, of what is folded, what has the same place."""
 
 from __future__ import annotations
 
@@ -10,10 +11,11 @@ from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.effects import read_by, written_by
 from slinky.ir.scopes import one_before_the_other, over_loops
-from slinky.ir.statements import Alloc, Call, For
+from slinky.ir.statements import Call, For
 from slinky.sched.legality.coverage import OwnIteration
+from slinky.sched.legality.folds import have_own_places
+from slinky.sched.legality.own_buffers import own_buffers
 from slinky.sched.legality.touches import calls_inside, reads_of_call, touches
-from slinky.sched.remedies import PlaceOf, Remedy, first
 from slinky.sched.small_runs import race
 from slinky.symbolic.expressions import Max, Min
 
@@ -33,7 +35,7 @@ def check_races(version: Version, loop_id: int, *, hint: str = "") -> None:
         alloc = version.alloc_of(buffer, writers[0].id)
         if alloc is not None and loop_id in version.ancestors(alloc.id):
             continue
-        if alloc is not None and any(fold is not None for fold in alloc.folds):
+        if alloc is not None and not have_own_places(version, alloc, loop):
             raise SchedulingError(
                 f"iterations of loop {loop.variable} share the folded buffer {buffer}",
                 place=place,
@@ -85,34 +87,6 @@ def _why_written_twice(version: Version, loop: For, buffer: str) -> str:
     if version.global_box(buffer) is None or not any(isinstance(i.min, (Min, Max)) for c in writers for i in c.box):
         return ""
     return "a tail that shifts writes some elements twice: split with another tail"
-
-
-def own_buffers(version: Version, loop: For, buffer: str) -> list[Remedy]:
-    """Remedies that give each iteration of a loop a buffer of its own: this one, then all that are written in the loop.
-
-    What slides in the loop, or stands there as part of a chain, must be computed in full by each iteration.
-    """
-    inside = calls_inside(version, loop.id)
-    allocs = {a.id: a for c in inside for name in written_by(c) if (a := version.alloc_of(name, c.id)) is not None}
-    shared = [a for a in allocs.values() if loop.id not in version.ancestors(a.id)]
-    own = [a for a in shared if a.buffer == buffer]
-    around = PlaceOf(loop.id)
-
-    def stored(these: Sequence[Alloc]) -> list[tuple[object, ...]]:
-        return [("store_at", PlaceOf(a.id), around) for a in these]
-
-    if not own:
-        return []
-    names = {a.buffer for a in shared}
-    producers = [c for c in inside if not names.isdisjoint(written_by(c))]
-    whole: list[tuple[object, ...]] = [("compute_root", PlaceOf(c.id)) for c in producers]
-    whole += [("compute_at", PlaceOf(c.id), around) for c in reversed(producers)]
-    in_full = f"let each iteration compute all that it needs of {buffer}, in a buffer of its own"
-    return [
-        first(f"give each iteration its own {buffer} first", *stored(own)),
-        first("give each iteration buffers of its own first", *stored(shared)),
-        first(in_full, *whole, *stored(shared)),
-    ]
 
 
 def _check_disjoint_writes(version: Version, loop: For, buffer: str, writers: list[Call], hint: str) -> None:

@@ -424,8 +424,8 @@ def parallelize_loop(p: Pipeline, loop: LoopCursor, workers: Expr | None = None)
             of scalars that may be less than 1 becomes a check.
 
     Refused: workers that depend on a loop or on arrays, and are not shown to be 1 or more; iterations that are not
-    shown to be independent: that read what earlier ones wrote, share a folded buffer, or write the same parts of a
-    buffer.
+    shown to be independent: that read what earlier ones wrote, share a buffer that is folded to less than all of them
+    touch, or write the same parts of a buffer.
 
     Cursors:
         loop: the loop.

@@ -88,9 +88,10 @@ def fold_storage(p: Pipeline, alloc: AllocCursor, dim: str | int, factor: Expr |
         factor: how many coordinates to keep: at least the largest window that is live at once, which is the default.
 
     Refused: a factor smaller than what is live; accesses that do not move forward with one loop around them all; that
-    loop being parallel; without a factor, a dimension all of which is live at once, so that nothing would be saved; a
-    second folded dimension (callbacks get plain strided views, and only one dimension of them can wrap around); a
-    default that would divide by what is at least 1 only further inside.
+    loop being parallel, unless the factor holds what all of its iterations touch; without a factor, a dimension all of
+    which is live at once, so that nothing would be saved; a second folded dimension (callbacks get plain strided views,
+    and only one dimension of them can wrap around); a default that would divide by what is at least 1 only further
+    inside.
 
     Cursors:
         alloc: the allocation.
