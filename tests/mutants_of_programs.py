@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from mutants import OTHER_ORDERS, STAGES, Mutant, mutants
+from mutants import OTHER_ORDERS, SHARED, STAGES, Mutant, mutants
 
 MUTANTS: list[Mutant] = []
 
@@ -232,4 +232,58 @@ MUTANTS += mutants(
     ("verifier: hides loops", " or name in loops:", ":"),
     ("verifier: hides alloc", "        self.hides_nothing(alloc, alloc.buffer, scope)\n", ""),
     ("verifier: hides loop", "        self.hides_nothing(loop, loop.variable.name, scope)\n", ""),
+)
+
+# Lifetimes ------------------------------------------------------------------------------------------------------------
+
+MUTANTS += mutants(
+    "slinky/runtime/lifetimes.py",
+    ("tests/test_lifetimes.py", SHARED, "tests/test_plan.py"),
+    (
+        "lifetimes: blocks that are gone",
+        "known[question] = (block, find(block))",
+        "known[question] = ((), find(block))",
+    ),
+    ("lifetimes: so many blocks", "            if len(known) >= _REMEMBERED:\n                known.clear()\n", ""),
+    ("lifetimes: empty blocks", "        if not block:\n            return find(block)\n", ""),
+    (
+        "lifetimes: own buffers",
+        "last.update(dict.fromkeys(own.intersection(buffers_named_inside(statement)), position))",
+        "last.update(dict.fromkeys(buffers_named_inside(statement), position))",
+    ),
+    (
+        "lifetimes: guests of others",
+        "    if not sharing and all(host_of(s) is None for s in own):\n",
+        "    if not sharing:\n",
+    ),
+    (
+        "lifetimes: own guests",
+        "    if not sharing and all(host_of(s) is None for s in own):\n",
+        "    if all(host_of(s) is None for s in own):\n",
+    ),
+    ("lifetimes: guests have none", "for s in own if host_of(s) is None}", "for s in own}"),
+    ("lifetimes: the last of all", "last[host] = max(last[host], position)", "last[host] = position"),
+    (
+        "lifetimes: until the last of them",
+        "            if not names.isdisjoint(buffers_named_inside(statement)):\n",
+        "            if True:\n",
+    ),
+    (
+        "lifetimes: several at once",
+        "        found.setdefault(position, []).append(name)",
+        "        found[position] = [name]",
+    ),
+    (
+        "lifetimes: names inside",
+        "    return [name for inner in walk((statement,)) for name in buffers_named(inner)]",
+        "    return buffers_named(statement)",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/ir/sharing.py",
+    ("tests/test_lifetimes.py", SHARED),
+    ("sharing: own hosts", "        if host in own:\n", "        if host is not None:\n"),
+    ("sharing: loops", "inside = (*loops, statement) if isinstance(statement, For) else loops", "inside = loops"),
+    ("sharing: at least nothing", "    return maximum(extent, 0)", "    return extent"),
+    ("sharing: reversed", "for loop in reversed(tuple(loops)):", "for loop in tuple(loops):"),
 )

@@ -178,7 +178,12 @@ MUTANTS += mutants(
     ("plan: clamps", "effects.clamped_box(call, boxes.__getitem__)", "call.box"),
     ("plan: empty calls", "unsure = [i for i in box if not writer.is_at_most(i.min, i.max, writer.known)]\n        if any(", "unsure = []\n        if any("),
     ("plan: regions inside", "                    self._writer.stop_if(most < least, BadRegion(number), call)\n", "                    pass\n"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/runtime/codegen/calls.py",
+    (STORAGE, "tests/test_windows_of_loops.py"),
     ("plan: longer than the fold", "            if not self._writer.is_at_most(extent, fold, self._writer.known):\n", "            if False:\n"),
+    ("plan: as long as the fold", 'Comparison(self._writer.value(extent), ">"', 'Comparison(self._writer.value(extent - 1), ">"'),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/runtime/codegen/scopes.py",

@@ -31,7 +31,7 @@ def once_per_block(find: Callable[[Block], R]) -> Callable[[Block], R]:
             return find(block)
         known, question = table_of(block[0]), (find, id(block))
         entry: tuple[Block, R] | None = known.get(question)
-        if entry is None or entry[0] is not block:
+        if entry is None:
             if len(known) >= _REMEMBERED:
                 known.clear()
             entry = known[question] = (block, find(block))  # keeps the block, so that its number stays its own
