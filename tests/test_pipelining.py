@@ -528,6 +528,21 @@ def test_a_smaller_fold_of_a_pipelined_loop_is_refused() -> None:
     assert "fold 4," in str(sl.fold_storage(p, "alloc intm", "y", 4))
 
 
+def test_what_is_not_shown_of_a_fold_that_small_runs_do_not_fill_is_said() -> None:
+    (y,) = sl.variables("y")
+    a, b, c = (sl.BufferExpr(name, np.int64, 1) for name in "abc")
+    sl.Func(np.negative, [a[y]], [b[y]], name="make")
+    sl.Func(lambda s, t: None, [b[sl.interval(y - 1000, y)]], [c[y]], name="use")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([a], [c]), "use.y", 1), "make", "for y")
+    p = sl.pipeline_loop(sl.slide_window(p, "make", "for y"), "for y")
+    with pytest.raises(sl.SchedulingError) as refused:
+        sl.fold_storage(p, "alloc b", "y", 1001)
+    assert refused.value.reason.startswith("not shown that stage 1 of loop y would write no elements of b that stage 2")
+    assert "\nnot shown: c.y.max <= c.y.min or " in str(refused.value)
+    assert "; it does not hold for y = " in str(refused.value)
+    assert "fold 1002]" in str(sl.fold_storage(p, "alloc b", "y"))
+
+
 def test_a_loop_of_a_call_inside_a_stage_is_still_proved() -> None:
     p = sl.split_loop(in_stages(ROWS), "stencil.x", 3)
     p = sl.split_loop(p, "add.x", 4)

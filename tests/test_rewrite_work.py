@@ -380,6 +380,7 @@ def test_only_so_many_iterations_ahead_are_looked_at(monkeypatch: pytest.MonkeyP
         sl.pipeline_loop(p, "for y", depth=depth)
     assert len(looked_at) < 2_000
     assert "not shown that stage" in refused.value.reason
+    assert refused.value.hint == "so many iterations under way are more than can be looked at: let fewer be (depth)"
     assert sl.pipeline_loop(p, "for y", depth=100).find("for y").depth() == 100
 
 

@@ -29,6 +29,7 @@ from slinky.ir.scopes import loop_facts, over_loops
 from slinky.ir.stages import fault_of, stages_of
 from slinky.ir.statements import Alloc, Call, For, Pipelined
 from slinky.sched.legality.folds import as_written, fits, forget
+from slinky.sched.legality.refusals import Unproved
 from slinky.sched.legality.touches import Touch, reads_of_call, writes_of_call
 from slinky.sched.remedies import PlaceOf, Remedy, first, unfold_first
 from slinky.sched.small_runs import overtaken
@@ -246,15 +247,32 @@ def _refusal(version: Version, loop: For, overlap: Overlap) -> SchedulingError:
     return SchedulingError(
         reason,
         place=statement_cursor(version, behind.call.id),
+        condition=None if is_too_much else _missing(version, loop, overlap),
         example=lambda: str(found() or ""),
-        hint=_HINT if any(fold is not None for fold in _folds(overlap)) else "",
+        hint=_TOO_MUCH if is_too_much else _HINT if any(fold is not None for fold in _folds(overlap)) else "",
         remedies=lambda: _remedies(loop, overlap),
     )
+
+
+def _missing(version: Version, loop: For, overlap: Overlap) -> Unproved | None:
+    """What would show that two uses are apart, along the dimension that moves on with the loop: that the one further on
+    begins behind the other, or, where it does, that the fold holds both."""
+    moving = [d for d, i in enumerate(overlap.ahead.region) if loop.variable in symbols(i.min) | symbols(i.max)]
+    for d in (*moving, *range(len(overlap.there))):
+        low, high, fold = overlap.behind.region[d], overlap.there[d], _folds(overlap)[d]
+        condition = low.max + 1 <= high.min
+        if fold is not None and _is_before(low, high, overlap.known):
+            condition = high.max - low.min + 1 <= fold
+        return Unproved(version, condition, overlap.known)
+    return None
 
 
 _VERBS = ("read", "write")
 
 _HINT = "fold by what all iterations hold that may be under way, fold_storage(..., factor), or let fewer be (depth)"
+
+
+_TOO_MUCH = "so many iterations under way are more than can be looked at: let fewer be (depth)"
 
 
 def _remedies(loop: For, overlap: Overlap) -> list[Remedy]:
