@@ -16,6 +16,7 @@ from mutants import (
     PRIMITIVES,
     REFUSALS,
     SHARED,
+    SHARED_CALLS,
     STAY,
     STEADY,
     WHOLE,
@@ -70,6 +71,12 @@ MUTANTS += mutants(
      "on the way back each dimension of the source has its coordinate; this stands guard"),
     ("passing: whole dimensions, backward", " or any(followers[d].sign < 0 for d, _ in func.whole):", ":"),
 )  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/legality/values.py",
+    (NO_ALIAS, SHARED_CALLS),
+    ("values: equal funcs", "return f is g and _firsts(mine, same)", "return _firsts(mine, same)"),
+    ("values: equal sources of calls", "return f is g and _firsts(mine, same) == _firsts(yours, same)", "return f is g"),
+)
 MUTANTS += mutants(
     "slinky/sched/primitives/copies.py",
     (NO_ALIAS, ALIASING),

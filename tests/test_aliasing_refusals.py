@@ -77,6 +77,18 @@ def test_a_part_of_what_is_read_is_no_source() -> None:
     assert reason == "t is written by others than concatenate, too"
 
 
+def test_another_part_of_the_same_source_is_another_source() -> None:
+    """Both parts read `a`, each at other places."""
+    a, t, out = buffers("a t out")
+    sl.copies.concatenate([a, a], t)
+    negative(t, out, "negative")
+    p = sl.split_boundary(unaliased([a], out), "concatenate")
+    assert len({call._call.func for call in p.find_all("concatenate")}) == 2
+    for number in range(2):
+        reason = refusal(lambda n=number: sl.alias_copy(p, f"concatenate #{n}"))
+        assert reason == "t is written by others than concatenate, too"
+
+
 # Writing the target ---------------------------------------------------------------------------------------------------
 
 

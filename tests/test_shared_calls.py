@@ -172,6 +172,22 @@ def test_sources_that_are_made_in_other_ways() -> None:
     assert refusal(lambda: sl.share_calls(p, "f #0", "f #1")) == "the two calls of f do not read the same"
 
 
+def test_sources_of_sources_that_are_made_in_other_ways() -> None:
+    """The last calls of two chains of the same funcs, at the beginning of which not the same funcs stand."""
+    a, t, s, u, left, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "s", "u", "left", "out"))
+    sl.copies.pad(a, t, 2, 1)
+    sl.Func(np.negative, [t[x]], [s[x]], name="f")
+    sl.Func(np.absolute, [s[x]], [u[x]], name="g")
+    sl.Func(np.square, [u[x]], [left[x]], name="l")
+    sl.Func(np.multiply, [u[x], left[x]], [out[x]], name="join")
+    p = sl.build_pipeline([a], [out], alias=False)
+    p = sl.clone_call(sl.clone_call(p, "g", "join"), "f", "g #1")
+    p = sl.clone_call(p, "pad", "f #1")
+    assert str(sl.share_calls(p, "g #0", "g #1")).count("g(") == 1
+    p = sl.split_boundary(p, "pad #1")
+    assert refusal(lambda: sl.share_calls(p, "g #0", "g #1")) == "the two calls of g do not read the same"
+
+
 def test_a_buffer_that_others_write_too() -> None:
     p = sl.split_boundary(padded(), "pad")
     p = sl.clone_call(p, "pad #0", "at_start")
