@@ -75,7 +75,11 @@ MUTANTS += mutants(
     "slinky/sched/legality/values.py",
     (NO_ALIAS, SHARED_CALLS),
     ("values: equal funcs", "return f is g and _firsts(mine, same)", "return _firsts(mine, same)"),
-    ("values: equal sources of calls", "return f is g and _firsts(mine, same) == _firsts(yours, same)", "return f is g"),
+    (
+        "values: equal sources of calls",
+        "return f is g and _firsts(mine, same) == _firsts(yours, same)",
+        "return f is g",
+    ),
 )
 MUTANTS += mutants(
     "slinky/sched/primitives/copies.py",

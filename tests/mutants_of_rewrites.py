@@ -582,6 +582,7 @@ MUTANTS += mutants(
         "the gate asks afterwards whether what is read is in scope; coverage says it first, in better words",
     ),
     ("reads: no writers", "if alloc is None and not writers:", "if not writers:"),
+    ("reads: outputs that are read", "if alloc is None and not writers:", "if alloc is None:"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/legality/folds.py",
@@ -629,6 +630,17 @@ MUTANTS += mutants(
     ("races: writes", "        _check_disjoint_writes(version, loop, buffer, writers, hint)\n", ""),
     ("races: reads", "if name == buffer and not OwnIteration(", "if False and not OwnIteration("),
     ("races: loops inside", "over_loops(touch.region[d], inner, touch.known)", "touch.region[d]"),
+    (
+        "races: buffers of the loop itself",
+        "        if alloc is not None and loop_id in version.ancestors(alloc.id):\n            continue\n",
+        "",
+    ),
+    ("races: reads of this buffer", "if name == buffer and not OwnIteration(", "if not OwnIteration("),
+    (
+        "races: any dimension",
+        "    for d in range(rank):\n        intervals = []",
+        "    for d in range(1):\n        intervals = []",
+    ),
     ("races: all writers", "in writers), writing=True)\n    rank", "in writers[:1]), writing=True)\n    rank"),
 )
 MUTANTS += mutants(

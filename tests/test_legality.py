@@ -310,6 +310,22 @@ def with_row(read: Callable[[sl.BufferExpr], object], **settings: Any) -> sl.Pip
     return sl.split_loop(sl.build_pipeline([inp], [row, out], **settings), "apply.x", 1)
 
 
+def test_what_is_read_of_an_output_has_been_written() -> None:
+    """Unlike an input, it holds nothing before."""
+    a, b, c = (sl.BufferExpr(name, np.int32, 1) for name in "abc")
+    sl.Func(same, [a[x]], [b[x]], name="first")
+    sl.Func(same, [b[x]], [c[x]], name="second")
+    p = sl.build_pipeline([a], [b, c])
+    refused_as_wrong(
+        lambda: sl.reorder_statements(p, p.find("first").expand(after=1)),
+        r"second does not find all of b\[",
+        numbers(4),
+        zeros(4),
+        zeros(4),
+        error=sl.UninitializedReadError,
+    )
+
+
 def test_a_loop_that_may_not_run_writes_nothing() -> None:
     p = with_row(lambda row: row[sl.interval(0, 3)])
     refused_as_wrong(
