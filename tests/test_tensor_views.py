@@ -156,6 +156,28 @@ def test_flat_and_back(shape: tuple[int, int, int]) -> None:
     np.testing.assert_array_equal(values(rest), a.reshape(shape[0], -1))
 
 
+@pytest.mark.parametrize("shape", [(4, 0), (0, 4), (0, 0), (3, 1, 0), (3, 0, 2), (0, 2, 0), (4, 3)])
+@pytest.mark.parametrize("backend", ["python", "native"])
+def test_what_is_flat_and_has_no_elements(shape: tuple[int, ...], backend: str) -> None:
+    dims = (s.m, s.n, s.k)[: len(shape)]
+    turned = (*dims[:-1], s.x)
+    place = functools.reduce(lambda flat, dim: flat * sl.size(dim) + dim, turned)
+    a, t = ramp(*shape), sl.Tensor(*dims, dtype=np.int64)
+    constraint = (dims[-1], sl.size(dims[-1]) - 1 - s.x)
+    for computed, reference in ((t, a), (t * 2, a * 2)):  # of an argument, and of a buffer in between
+        flat = computed.to(*turned, constraints=[constraint]).to(s.f, constraints=[(s.f, place)])
+        expected = reference[..., ::-1].ravel()
+        for each, result in ((flat, expected), (flat * 3, expected * 3), (flat.sum(s.f), expected.sum())):
+            found = np.empty_like(np.asarray(result))
+            each.pipeline.run(a, found, backend=backend)
+            np.testing.assert_array_equal(found, result)
+            each.pipeline.run(a, found, checked=True)
+            np.testing.assert_array_equal(found, result)
+    flat = t.to(s.f, constraints=[(s.f, functools.reduce(lambda f, dim: f * sl.size(dim) + dim, dims))])
+    with pytest.raises(sl.CheckFailedError, match="assigned to a dimension of out"):
+        flat.pipeline(a, np.empty(a.size + 1, np.int64))
+
+
 def test_digits_by_numbers_say_sizes() -> None:
     a = ramp(3, 5)
     t = sl.Tensor(s.m, s.n, dtype=np.int64)

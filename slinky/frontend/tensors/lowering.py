@@ -45,7 +45,7 @@ from slinky.symbolic.expressions import (
 from slinky.symbolic.expressions import Product as ProductOf
 from slinky.symbolic.facts import facts
 from slinky.symbolic.intervals import Interval, point
-from slinky.symbolic.proofs import impossible
+from slinky.symbolic.proofs import impossible, prove
 from slinky.symbolic.traversal import substitute, symbols
 
 LONGEST = 24
@@ -228,6 +228,8 @@ class _Lowering:
             for d in range(rank):
                 if not _is_kept(node, d):
                     edges[d] = Interval(0, self.sizes.of(node.operands[0].sizes[d].symbol) - 1)
+        else:
+            edges = self._edges_of_remainders(node)
         sources = [Source(Access(buffer, tuple(map(point, place))), tuple(edges), (None,) * len(place))]
         fill = None
         if isinstance(node.outside, Node):
@@ -237,14 +239,34 @@ class _Lowering:
             fill = fill_value(node.outside, node.dtype, node.title)
         CopyFunc(sources, target, name, named=True, fill=fill)
 
+    def _edges_of_remainders(self, node: Viewed) -> list[Interval | None]:
+        """The edges, in the buffer that a view reads, of dimensions in which it reads within their sizes, but the first
+        element where these are 0: with edges it reads none there, and `_within` sees to it that none is asked for."""
+        source = node.operands[0]
+        whole, ranges = self._ranges(source), self._ranges(node)
+        known = facts(*(self.sizes.of(unknown.symbol) >= 0 for unknown in (*node.sizes, *source.sizes)))
+        remainders: set[Expr] = set()
+        for dim, index in zip(source.dims, node.index, strict=True):
+            reached = bounds(self.sizes.of(index), ranges)
+            fits = (reached.min >= 0, reached.max <= maximum(whole[dim].max, 0))
+            if all(prove(each, known) for each in fits) and not prove(reached.max <= whole[dim].max, known):
+                remainders.add(dim)
+        edges: list[Interval | None] = []
+        for place in self._access(source, source.dims)[1]:
+            moving = symbols(place).intersection(source.dims)
+            edges.append(bounds(place, whole) if moving and moving <= remainders else None)
+        return edges
+
+    def _ranges(self, node: Node) -> dict[Expr, Interval]:
+        """Where the dimensions of a node are."""
+        sizes = [self.sizes.of(unknown.symbol) for unknown in node.sizes]
+        return {dim: Interval(0, size - 1) for dim, size in zip(node.dims, sizes, strict=True)}
+
     def _within(self, node: Viewed) -> list[Condition]:
         """What must hold so that a view reads what its source has."""
         found = []
         known = facts(*(self.sizes.of(unknown.symbol) >= 0 for unknown in (*node.sizes, *node.operands[0].sizes)))
-        ranges: dict[Expr, Interval] = {
-            dim: Interval(0, self.sizes.of(unknown.symbol) - 1)
-            for dim, unknown in zip(node.dims, node.sizes, strict=True)
-        }
+        ranges = self._ranges(node)
         for place, length in node.within:
             reached = bounds(self.sizes.of(place), ranges)
             needed = [reached.min >= 0, reached.max <= self.sizes.of(length) - 1]
