@@ -274,7 +274,9 @@ forks.after_fork_in_child(_under_way.in_child)
 def _is_kept(text: str, path: Path) -> bool:
     """Whether a library is there, as it was compiled from this text, and nobody else can have written to it."""
     try:
-        return is_of(path, this_user()) and path.with_suffix(".c").read_bytes() == _kept_text(text, path.read_bytes())
+        beside = path.with_suffix(".c")
+        is_there = path.is_file() and beside.is_file() and is_of(path, this_user())  # of a pipe, reading has no end
+        return is_there and beside.read_bytes() == _kept_text(text, path.read_bytes())
     except OSError:
         return False
 
