@@ -13,19 +13,22 @@ from __future__ import annotations
 import ctypes
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from slinky.ir.formulas import Formula, Result, argument_types
+from slinky.ir.formulas import Axis, Formula, Result, argument_types
 from slinky.native.compiling import Compiler, library
 from slinky.native.fused import fused
 from slinky.native.kernels import HEAD, MISALIGNED, NAME, kernel_text
+from slinky.native.streaming import LEAST_BYTES
+from slinky.native.weights import PATIENCE, weight_of
 from slinky.runtime import forks
-from slinky.runtime.formulas import formula_carrier
+from slinky.runtime.buffers import Array
+from slinky.runtime.formulas import blocks, formula_carrier
 
 _EXCEPTIONS_TEXT = (
     HEAD
@@ -127,6 +130,23 @@ def _whole(formula: Formula, text: str, made_by: Compiler, bits: tuple[int, ...]
     kernel.argtypes = [*arrays, *firsts, *(np.ctypeslib.as_ctypes_type(dtype) for _, dtype in taken)]
     kernel.restype = ctypes.c_int
     by_numpy = formula_carrier(formula)
+    most = max(PATIENCE // weight_of(formula), LEAST_BYTES // formula.dtype_of(formula.result).itemsize)
+
+    def computed(arrays: Sequence[Array], first: Sequence[int], numbers: Sequence[Any]) -> int:
+        """What the function tells of all elements: piece after piece, as Python listens to signals between them."""
+        if arrays[-1].size <= most:
+            return int(kernel(*map(id, arrays), *first, *numbers))
+        told = 0
+        for number, (parts, begin) in enumerate(_pieces(formula, arrays, first, most)):
+            result = int(kernel(*map(id, parts), *begin, *numbers))
+            if result == MISALIGNED:
+                if not number:
+                    return result
+                aligned = list(map(np.array, parts))
+                result = int(kernel(*map(id, aligned), *begin, *numbers))
+                parts[-1][...] = aligned[-1]
+            told |= result
+        return told
 
     def finish(result: int, operands: tuple[Any, ...], arguments: dict[str, Any]) -> None:
         if result == MISALIGNED:
@@ -135,20 +155,49 @@ def _whole(formula: Formula, text: str, made_by: Compiler, bits: tuple[int, ...]
             report(result, bits)
 
     def of_arrays(*operands: Any, **arguments: Any) -> None:
-        result = kernel(*map(id, operands), *(converted(arguments[name], dtype) for name, dtype in taken))
+        result = computed(operands, (), [converted(arguments[name], dtype) for name, dtype in taken])
         if result:
             finish(result, operands, arguments)
 
     def of_buffers(*operands: Any, **arguments: Any) -> None:
         given = [operand.array for operand in operands]  # which live as long as the call
-        numbers = (converted(arguments[name], dtype) for name, dtype in taken)
-        result = kernel(*map(id, given), *operands[-1].min, *numbers)
+        result = computed(given, operands[-1].min, [converted(arguments[name], dtype) for name, dtype in taken])
         if result:
             finish(result, operands, arguments)
 
     found = of_buffers if formula.has_coordinates() else of_arrays
     found.__doc__ = text
     return found
+
+
+def _pieces(
+    formula: Formula, arrays: Sequence[Array], first: Sequence[int], most: int
+) -> Iterator[tuple[list[Array], list[int]]]:
+    """The arrays of a formula in pieces of so many elements of its output, which lie in memory one after the other; and
+    where each begins."""
+    output = arrays[-1]
+    order = sorted(range(output.ndim), key=lambda d: -abs(output.strides[d]))
+    for turned in blocks(tuple(output.shape[d] for d in order), most):
+        place = [turned[order.index(d)] for d in range(output.ndim)]
+        parts = [array[_part(array, axes, place)] for array, axes in zip(arrays, formula.inputs, strict=False)]
+        begin = [low + (part.start or 0) for low, part in zip(first, place, strict=bool(first))]
+        yield [*parts, output[tuple(place)]], begin
+
+
+def _part(array: Array, axes: Sequence[Axis | None], place: Sequence[slice]) -> tuple[slice, ...]:
+    """What a piece of the output takes of an input, along each of its dimensions."""
+    return tuple(
+        slice(None) if axis is None or extent == 1 else _stretch(extent, axis.step, place[axis.dim])
+        for extent, axis in zip(array.shape, axes, strict=True)
+    )
+
+
+def _stretch(extent: int, step: int, part: slice) -> slice:
+    """Where those elements lie that are a part of each `step`th one, which begin at the end where that is negative."""
+    if part.start is None:
+        return part
+    near, far = part.start * abs(step), (part.stop - 1) * abs(step)
+    return slice(near, far + 1) if step > 0 else slice(extent - 1 - far, extent - near)
 
 
 def converted(value: Any, dtype: np.dtype[Any]) -> Any:

@@ -34,6 +34,7 @@ from slinky.native.pairing import PairedLines
 from slinky.native.statements import ENDED, Given, Lines
 from slinky.native.tiles import Surroundings
 from slinky.native.unused import without_unused
+from slinky.native.weights import PATIENCE
 from slinky.runtime.failures import Ended, StopError
 from slinky.runtime.plan_tree import Guard, Place, Run, Steps
 
@@ -41,8 +42,6 @@ DECLINED = -1
 """What a function returns that has done nothing."""
 INTERRUPTED = -3
 """What a function returns that ends because Python has something to raise."""
-PATIENCE = 1 << 26
-"""So much is done before it is asked whether a signal has arrived: lines of C, a nanosecond each at most."""
 
 MOST_TOLD = 62
 """The values of so many variables are told, at most, of a call that failed."""

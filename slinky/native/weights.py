@@ -15,6 +15,8 @@ import numpy as np
 from slinky.ir.formulas import Apply, Formula, Step
 from slinky.native.functions import function_of_step
 
+PATIENCE = 1 << 26
+"""So much is done before it is asked whether a signal has arrived: lines of C, a nanosecond each at most."""
 OF_FUNCTION = 16
 """What a function weighs, such as `exp`, of which some elements are computed one by one."""
 OF_DIVISION = 8
