@@ -132,10 +132,8 @@ def _whole(formula: Formula, text: str, made_by: Compiler, bits: tuple[int, ...]
     by_numpy = formula_carrier(formula)
     most = max(PATIENCE // weight_of(formula), LEAST_BYTES // formula.dtype_of(formula.result).itemsize)
 
-    def computed(arrays: Sequence[Array], first: Sequence[int], numbers: Sequence[Any]) -> int:
+    def by_pieces(arrays: Sequence[Array], first: Sequence[int], numbers: Sequence[Any]) -> int:
         """What the function tells of all elements: piece after piece, as Python listens to signals between them."""
-        if arrays[-1].size <= most:
-            return int(kernel(*map(id, arrays), *first, *numbers))
         told = 0
         for number, (parts, begin) in enumerate(_pieces(formula, arrays, first, most)):
             result = int(kernel(*map(id, parts), *begin, *numbers))
@@ -155,13 +153,17 @@ def _whole(formula: Formula, text: str, made_by: Compiler, bits: tuple[int, ...]
             report(result, bits)
 
     def of_arrays(*operands: Any, **arguments: Any) -> None:
-        result = computed(operands, (), [converted(arguments[name], dtype) for name, dtype in taken])
+        numbers = [converted(arguments[name], dtype) for name, dtype in taken]
+        is_short = operands[-1].size <= most
+        result = kernel(*map(id, operands), *numbers) if is_short else by_pieces(operands, (), numbers)
         if result:
             finish(result, operands, arguments)
 
     def of_buffers(*operands: Any, **arguments: Any) -> None:
         given = [operand.array for operand in operands]  # which live as long as the call
-        result = computed(given, operands[-1].min, [converted(arguments[name], dtype) for name, dtype in taken])
+        first, numbers = operands[-1].min, [converted(arguments[name], dtype) for name, dtype in taken]
+        is_short = given[-1].size <= most
+        result = kernel(*map(id, given), *first, *numbers) if is_short else by_pieces(given, first, numbers)
         if result:
             finish(result, operands, arguments)
 
