@@ -95,10 +95,14 @@ def test_a_signal_is_heard_between_pieces(most: int) -> None:
                 signal.raise_signal(signal.SIGINT)
             yield piece
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(carriers, "_pieces", sent)
-        with pytest.raises(KeyboardInterrupt):
-            plan(a, result)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which jobs in the background ignore
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(carriers, "_pieces", sent)
+            with pytest.raises(KeyboardInterrupt):
+                plan(a, result)
+    finally:
+        signal.signal(signal.SIGINT, before)
     done = np.count_nonzero(result)
     assert 0 < done <= most
     plan(a, result)
