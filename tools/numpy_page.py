@@ -59,8 +59,9 @@ pieces, too.
 
 Where loops in C are predicted to save as much, with the microseconds that it takes to enter them and to leave them for
 a function of NumPy's, it runs as it is, or by pieces, until it has moved to C, and is left to NumPy again only if there
-is no C for it. Where the caches hold all that it makes on the way, nothing is scheduled before that, and what is, is so
-in the background: a first call takes no longer than the function and its trace.
+is no C for it. Where the caches hold all that it makes on the way, nothing is scheduled before that, but for filters
+that threads had better share, and what is, is so in the background: a first call takes little more than the function
+and its trace.
 
 Where pieces give the bits that NumPy gives, results share memory as NumPy's do, and all arrays that it makes take 64
 MB at most, what is predicted is also measured, and a likely gain of a twentieth is worth a try. The first calls go to

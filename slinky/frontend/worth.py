@@ -84,8 +84,8 @@ _MOST_OF_ALL = 0.5
 share them help where the caches hold everything, too."""
 
 _USUALLY = 2.0
-"""So many times the least that NumPy may take beside filters is what the model of callbacks says of 75 functions, in
-the middle."""
+"""What the model of callbacks says is so many times the least that NumPy may take beside filters, at most, of three in
+four of 75 functions."""
 
 _TEMPORARIES = {"var": 4, "std": 4}
 """How often reductions write or read arrays of their own, of the size of what they are given."""
