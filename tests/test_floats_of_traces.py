@@ -592,6 +592,9 @@ SCALARS = [
     "math.atan2({a}, {b})", "({a} if {b} > 0.3 else {b})", "int({a} * 2) * {b}", "math.hypot({a}, 1)", "2 * {a}",
     "{a} ** 2", "sum([{a}, {b}])", "divmod({a}, 0.7)[1]", "{a} * x.shape[0]", "np.float64({a}).item()",
     "math.exp(-abs({a}))",
+    "np.add({a}, {b})", "np.divide({a}, {b})", "np.power({a}, {b})", "np.floor_divide({a}, 0.3)", "np.sqrt({a})",
+    "np.maximum({a}, {b})", "np.less({a}, {b}) * {a}", "np.subtract({a}, {b}, dtype=np.float32)", "np.hypot({a}, {b})",
+    "np.multiply({a}, {b}, out=np.ones(()))", "np.add({a}, {b}, where={a} > 0, out=np.ones(()))",
 ]  # fmt: skip
 
 ARRAYS = [
@@ -637,6 +640,24 @@ def test_random_functions_of_floats(seed: int) -> None:
             traced.assert_same(got, want)
         except AssertionError:
             raise AssertionError(f"of {t}, {u}:\n{text}") from None
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, t: (np.add(t, 1), np.equal(t, t), x),
+        lambda x, t: np.power(-abs(t), 0.5) + x,
+        lambda x, t: np.divide(t, 0.0) * x,
+        lambda x, t: np.subtract(t, t, dtype=np.float32),
+        lambda x, t: np.equal(t, t, out=np.zeros_like(t)),
+        lambda x, t: np.add(t, t, out=np.zeros(())) + x,
+    ],
+    ids=range(6),
+)
+def test_functions_of_numpys_are_no_operators(function: Any) -> None:
+    """Python's own divide by zero in other words, take roots of negative floats, and give floats of Python's."""
+    check(function, X)
 
 
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32])

@@ -115,8 +115,11 @@ def _begins(code: CodeType) -> Sequence[int]:
 
 def does(frame: FrameType, *names: str) -> bool:
     """Whether a frame of somebody else's stands at an instruction whose name begins so; frames of ours do anything."""
-    if frame.f_code.co_filename.startswith(_HERE):
-        return True
+    return frame.f_code.co_filename.startswith(_HERE) or stands_at(frame, *names)
+
+
+def stands_at(frame: FrameType, *names: str) -> bool:
+    """Whether a frame, whosever it is, stands at an instruction whose name begins so."""
     return dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith(names)
 
 
