@@ -4,6 +4,7 @@
     python tests/numpy_programs.py --seed 17 --show                 # print one, as Python that runs by itself
     python tests/numpy_programs.py --count 1000 --native -O1        # in C, compiled faster than for use
     python tests/numpy_programs.py --count 1000 --extremes          # at the ends of dtypes, to the bit
+    python tests/numpy_programs.py --count 1000 --numbers           # with numbers among the arguments
 
 Idea. A program grows line by line. Each line is made of a template, whose holes are filled with values that are there,
 and is run at once on arrays: what fails, or gives too much, is drawn again. So programs run without errors, and have
@@ -100,7 +101,8 @@ class Program:
         parameters = ", ".join(f"a{k}" for k in range(len(self.inputs)))
         body = "\n".join(f"    {line}" for line in self.lines)
         helper = f"{HELPER}\n\n" if "helper(" in body else ""
-        return f"import numpy as np\n\n\n{helper}def program({parameters}):\n{body}\n"
+        imports = "import math\n\n" if "math." in body else ""
+        return f"{imports}import numpy as np\n\n\n{helper}def program({parameters}):\n{body}\n"
 
     def function(self) -> Callable[..., Any]:
         """The function, made anew."""
@@ -110,9 +112,10 @@ class Program:
         return found
 
     def arrays(self, more: int = 0) -> tuple[Array, ...]:
-        """What it is called with: arrays of its sizes, or larger ones."""
+        """What it is called with: arrays of its sizes, or larger ones, with other numbers."""
+        scalars = self.material.scalars
         return tuple(
-            self.material.made(dtype, tuple(n + more if n > 1 else n for n in shape), seed)
+            self.material.made(dtype, tuple(n + more if n > 1 else n for n in shape), seed + more * (dtype in scalars))
             for dtype, shape, seed in self.inputs
         )
 
@@ -166,6 +169,8 @@ class Writer:
         for _ in range(choose([1, 1, 2, 3])):
             own = choose([shape, shape, shape, shape[1:], tuple(choose([n, 1]) for n in shape), tuple(reversed(shape))])
             found.append((choose(self.material.dtypes), own, self.random.randrange(10**6)))
+        for _ in range(choose([1, 2, 2, 3]) if self.material.scalars else 0):
+            found.append((choose(self.material.scalars), (), self.random.randrange(10**6)))
         return found
 
     def _chosen(self, templates: Sequence[Template]) -> Template:
@@ -221,7 +226,7 @@ class Writer:
             hole = text[start + 1 : end]
             if hole == "own" and owned is not None:
                 piece: str | None = owned
-            elif hole in "anmfibown" or hole == "same":
+            elif hole in "anmfibtown" or hole == "same":
                 piece = self._name(hole, first)
                 if piece is None:
                     return None
@@ -249,6 +254,8 @@ class Writer:
                     return array.dtype.kind in "iu"
                 case "b":
                     return array.dtype.kind == "b"
+                case "t":
+                    return not isinstance(value, np.ndarray)
                 case "own":
                     return name in self.own
                 case "same":
@@ -303,9 +310,9 @@ class Writer:
 
     def _run(self, lines: Sequence[str]) -> dict[str, Any] | None:
         """The values after some lines; None if they fail, or a value is too large, or no array of numbers."""
-        namespace: dict[str, Any] = {"np": np}
+        namespace: dict[str, Any] = {"np": np, "math": math}
         exec(HELPER, namespace)
-        given = {name: value.copy(order="K") for name, value in self.values.items() if name.startswith("a")}
+        given = {name: _copied(value) for name, value in self.values.items() if name.startswith("a")}
         namespace |= given
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -328,6 +335,11 @@ class Writer:
                     return None
                 found[name] = value
         return found
+
+
+def _copied(value: Any) -> Any:
+    """The same array, with the same layout; or the same number."""
+    return value.copy(order="K") if isinstance(value, np.ndarray) else value
 
 
 def _root(array: Any) -> Any:
@@ -386,14 +398,15 @@ def difference(got: Any, want: Any, rounded: float, *, signed: bool = False) -> 
 
 def run(function: Callable[..., Any], arrays: Sequence[Array]) -> tuple[Any, str | None]:
     """What a function gives for copies of arrays, and what it wrote to them or raised."""
-    given = [array.copy(order="K") for array in arrays]
+    given = list(map(_copied, arrays))
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             result = function(*given)
     except Exception as error:
         return None, f"{type(error).__name__}: {str(error)[:300]}"
-    changed = [k for k, (a, b) in enumerate(zip(given, arrays, strict=True)) if a.tobytes() != b.tobytes()]
+    both = enumerate(zip(given, arrays, strict=True))
+    changed = [k for k, (a, b) in both if isinstance(a, np.ndarray) and a.tobytes() != b.tobytes()]
     return result, f"it wrote to a{changed[0]}" if changed else None
 
 
@@ -417,6 +430,8 @@ def fault(program: Program, jit: Callable[[Callable[..., Any]], Callable[..., An
             ):
                 continue  # what no result depends on is not computed, and raises no errors
             return f"{what}{wrong or 'a result'} in place of {failed}"
+        if wrong is not None and "writes to its argument" in wrong:
+            continue  # also where it writes what is there already
         wrong = wrong or difference(got, want, program.rounded, signed=signed)
         if wrong is not None:
             return what + wrong
@@ -438,7 +453,7 @@ def _needed(lines: Sequence[str]) -> tuple[str, ...]:
 def _spared(program: Program, arrays: Sequence[Array]) -> tuple[str, ...]:
     """The lines of a program without those that fail, which would give a name to something, and without those that
     speak of such names alone; all of them where others speak of these, too."""
-    names: dict[str, Any] = {"np": np} | {f"a{k}": array.copy(order="K") for k, array in enumerate(arrays)}
+    names: dict[str, Any] = {"np": np, "math": math} | {f"a{k}": _copied(array) for k, array in enumerate(arrays)}
     exec(HELPER, names)
     kept: list[str] = []
     gone: set[str] = set()
@@ -512,12 +527,18 @@ def main() -> int:
     parser.add_argument("-O", default="3", help="how much the compiler does about it")
     parser.add_argument("--sanitize", action="store_true", help="with checks of addresses and of what C leaves open")
     parser.add_argument("--extremes", action="store_true", help="on what is at the ends of dtypes, with exact=True")
+    parser.add_argument("--numbers", action="store_true", help="with numbers among the arguments")
     options = parser.parse_args()
     is_moved = options.moved
     ways = in_c(options.O, options.sanitize, is_moved=is_moved) if options.native or is_moved else jits()
     if options.extremes:
         ways = exactly(ways)
-    drawn = programs(options.seed, options.count, EXTREMES if options.extremes else SMALL_NUMBERS)
+    material = EXTREMES if options.extremes else SMALL_NUMBERS
+    if options.numbers:
+        from numpy_numbers import NUMBERED
+
+        material = NUMBERED
+    drawn = programs(options.seed, options.count, material)
     if options.show:
         for program in drawn:
             print(program, end="\n\n")

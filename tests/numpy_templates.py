@@ -19,7 +19,8 @@ class Template:
     """A line of NumPy, with holes.
 
     Holes: `{a}` any value, `{n}` an array of rank 1 or more, `{m}` one of rank 2 or more, `{f}` floats, `{i}` integers,
-    `{b}` bools, `{same}` a value of the shape of the first, `{own}` an array that the program has made; `{k}` an axis
+    `{b}` bools, `{t}` a number that is no array, `{same}` a value of the shape of the first, `{own}` an array that the
+    program has made; `{k}` an axis
     of the first, `{x}` an index of the first, `{s}` a number, `{d}` a dtype, `{u}` and `{v}` ufuncs of one and of two.
     With `rounds`, its result is rounded in an order that is nobody's business; `sharp` lines turn small differences of
     what they read into large ones.
@@ -35,7 +36,7 @@ class Template:
 class Material:
     """What programs are made of: the dtypes and sizes of arrays, how many elements a value has at most, what makes
     arrays of a dtype, a shape and a seed, the lines, and the numbers in these. They `are_extreme` where what is added
-    up is rounded, or infinite."""
+    up is rounded, or infinite. Where there are `scalars`, dtypes of numbers, some of these are given, too."""
 
     dtypes: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -45,6 +46,7 @@ class Material:
     statements: Sequence[Template]
     numbers: tuple[str, ...]
     are_extreme: bool = False
+    scalars: tuple[str, ...] = ()
 
 
 def _lines(text: str, **options: Any) -> list[Template]:
@@ -650,6 +652,187 @@ STATEMENTS = [
         {own} = {own} * int({own}.size > 4)
         {own} = {own} + float(abs({own}).max() > 2 if {own}.size else 0)
     """, weight=1, sharp=True),
+]  # fmt: skip
+
+NUMBERS_AMONG_ARRAYS = [
+    *_lines("""
+        {t} + {t}
+        {t} * {t} - 1
+        {t} - {s}
+        {s} * {t}
+        -{t}
+        abs({t})
+        {t} / 4
+        {t} ** 2
+        float({t})
+        int({t})
+        round({t})
+        round({t}, 1)
+        {t} == {t}
+        {t} > {s}
+        not {t}
+        bool({t})
+        type({t}) is float
+        isinstance({t}, float)
+        isinstance({t}, (int, np.integer))
+        isinstance({t}, np.floating)
+        max({t}, {t})
+        min({t}, {s})
+        sum([{t}, {t}])
+        divmod({t}, 2)[0]
+        {t} if {t} > 0 else {t}
+        {t} and {t}
+        {t} or 1
+        [{t}, {t}, 1][1]
+        (lambda q, r=2: q * r)({t})
+        math.floor({t}) + 1
+        math.hypot({t}, 0)
+        math.isfinite({t})
+        np.float32({t})
+        np.float64({t})
+        np.int64({t})
+        np.array({t})
+        np.asarray({t})
+        np.array([{t}, {t}])
+        np.stack([{t}, {t}])
+        {u}({t})
+        {v}({t}, {t})
+        {v}({t}, {s})
+        np.add({t}, {t}, dtype=np.float32)
+        np.subtract({t}, {t}, out=np.zeros(()))
+        np.add({t}, {t}, out=np.zeros_like({t}), casting="unsafe")
+        np.equal({t}, {t}, out=np.ones(3))
+        np.multiply({t}, 2, where={t} > 0, out=np.ones(2))
+        np.maximum.reduce([{t}, {t}])
+        np.sum([{t}, {t}])
+        np.max(({t}, {s}))
+        np.where({t} > 0, {t}, {s})
+        np.clip({t}, 0, 1)
+        np.isclose({t}, 1.5)
+        np.nan_to_num({t})
+        np.shape({t}) == ()
+        np.result_type({t}, np.float32) == np.float32
+        {n}.shape[0] * {t}
+        {n}.size + {t}
+        len({n}) // 2 + {t}
+        {t} * {n}.shape[-1] / 2
+    """, weight=4),
+    *_lines("""
+        {a} * {t}
+        {a} + {t}
+        {t} - {a}
+        {a} / (abs({t}) + 1)
+        {a} > {t}
+        {t} <= {a}
+        {a} * {t} + {t}
+        {v}({a}, {t})
+        {v}({t}, {a})
+        {v}({a}, {t}, dtype={d})
+        {v}({a}, {t}, out=np.zeros_like({a}))
+        np.where({a} > {t}, {a}, {t})
+        np.where({t} > 0, {a}, {same})
+        np.clip({a}, {t}, None)
+        np.clip({a}, -abs({t}), abs({t}))
+        {a}.clip({t}, {t} + 2)
+        np.maximum({a}, {t})
+        np.full({n}.shape, {t})
+        np.full_like({a}, {t})
+        np.full({n}.shape, {t}, dtype={d})
+        {a}.astype(np.result_type({a}, {t}))
+        ({a} if {t} > 0 else {same})
+        {a}.astype(type({t}))
+        {n}[int({t}):]
+        {n}[: int(abs({t})) + 1]
+        {n}[int({t}) :: 2]
+        {n}[::int(abs({t})) + 1]
+        np.roll({n}, int({t}), {k})
+        np.pad({n}, 1, constant_values={t})
+        np.pad({n}, int(abs({t})), mode="edge")
+        np.concatenate([{n}.ravel(), [{t}]])
+        np.append({n}, {t})
+        np.insert({n}.ravel(), 0, {t})
+        np.arange({t}, {t} + 4)
+        np.linspace({t}, {t} + 2, 5)
+        np.array([{t}, 1]) * {n}[..., :1]
+        np.isin({n}, [{t}, 2])
+        np.diff({n}, prepend={t}, axis=0)
+        np.diff({n}, n=int(abs({t})), axis={k})
+        np.repeat({n}, int(abs({t})), axis={k})
+        np.tile({n}, int(abs({t})))
+        np.sum({a}, initial={t})
+        np.max({n}, initial={t})
+        np.select([{a} > {t}, {a} < {t}], [{same}, {t}], {t})
+        np.heaviside({f}, {t})
+        helper({n}, {t})
+        sum([{same} * {t} for _ in range(2)], {a})
+        {n}.sum() + {t}
+        {a} * (1 if {t} > 1 else 2)
+        {a} * {t} if {t} != 1 else {a}
+        np.zeros((len({n}), int(abs({t})) + 1)) + {t}
+        np.full(int(abs({t})) + 2, {t}) * {t}
+        {n}.reshape(-1, 1)[:, 0] * {t}
+        np.take({n}.ravel(), [int({t})], mode="clip")
+    """, weight=3),
+    *_lines("""
+        np.sqrt(abs({t}))
+        math.sqrt(abs({t}))
+        math.exp(-abs({t}))
+        np.exp(-abs({a}) * {t})
+        np.power(abs({f}) + 1, {t})
+        (abs({f}) + 1) ** {t}
+        {n}.mean() * {t}
+        np.interp({t}, [0, 1], [1, 3])
+        np.hypot({f}, {t})
+        np.logaddexp({f}, {t})
+        np.std({n}, ddof={t}) if {n}.size > 5 else {t}
+        np.linspace({t}, 1, 4) * 0.1
+    """, weight=2, rounds=True),
+    *_lines("""
+        {t} // 2
+        {t} % 2
+        2 // (abs({t}) + 1)
+        np.floor_divide({t}, 0.75)
+        np.digitize({a}, [{t}])
+        np.searchsorted(np.arange(5), {t})
+        np.round({a}, int(abs({t})))
+        np.isclose({a}, {t})
+        np.floor({a} * {t})
+        {a} // (abs({t}) + 1)
+    """, weight=2, sharp=True),
+]  # fmt: skip
+"""Lines of numbers, and of numbers and arrays, for functions that are given some."""
+
+NUMBERS_IN_STATEMENTS = [
+    *_lines("""
+        {own} += {t}
+        {own} *= {t}
+        {own} = {own} - {t}
+        {own}[0] = {t}
+        {own}[...] = {t}
+        {own}[{x}] = {t}
+        {own}[{x}] += {t}
+        {own}[int({t}):] = 1
+        {own}[:, :int(abs({t}))] *= 2
+        {own}.fill({t})
+        np.copyto({own}, {t})
+        np.add({own}, {t}, out={own})
+        np.multiply({own}, {t}, out={own}, casting="unsafe")
+        if {t} > 0: {own} = {own} + {t}
+        if {own}.shape[0] > {t}: {own} = {own} * 2
+        for j in range(int(abs({t})) % 4): {own} = {own} + j * {t}
+        while {own}.ndim < {t}: {own} = {own}[None]
+        {own} = helper({own}, {t})
+        {own} = (lambda q, w: q * w)({own}, {t})
+        {own} = {own} * {t} if {t} else {own} + 1
+    """, weight=4),
+    *_lines("""
+        {own}[{own} > {t}] = 0
+        {own}[{own} > {t}] = {t}
+        {own}[{own} < {t}] += {t}
+        if {own}.any() and {t} > 0: {own} = -{own}
+        {own} = {own} * float({own}.size > {t})
+        np.putmask({own}, {own} > {t}, {t})
+    """, weight=2, sharp=True),
 ]  # fmt: skip
 
 UNARY = ["negative", "absolute", "square", "sign", "conjugate", "positive", "logical_not", "isnan", "isfinite",

@@ -584,6 +584,7 @@ def test_a_function_that_fails_where_floats_are_told_is_traced_with_floats() -> 
 
     ledger = Ledger()
     check(lambda x, t: x * ledger(t), X, values=[0.5, 0.25])
+    check(lambda x, t: (x * ledger(t) + 1, x[: int(t)] * 2), X, values=[0.5, 0.25])  # of no elements: all as it is
 
 
 SCALARS = [
@@ -642,6 +643,14 @@ def test_random_functions_of_floats(seed: int) -> None:
             raise AssertionError(f"of {t}, {u}:\n{text}") from None
 
 
+def in_place(x: Array, t: float) -> Any:
+    table = np.linspace(np.float32(t), 1, 5, dtype=np.float32)
+    other = table
+    table *= np.float64(t)
+    table += t
+    return table, other, x * table
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(
     "function",
@@ -652,8 +661,10 @@ def test_random_functions_of_floats(seed: int) -> None:
         lambda x, t: np.subtract(t, t, dtype=np.float32),
         lambda x, t: np.equal(t, t, out=np.zeros_like(t)),
         lambda x, t: np.add(t, t, out=np.zeros(())) + x,
+        lambda x, t: operator.imul(np.ones(5, np.float32), t) + x,
+        in_place,
     ],
-    ids=range(6),
+    ids=range(8),
 )
 def test_functions_of_numpys_are_no_operators(function: Any) -> None:
     """Python's own divide by zero in other words, take roots of negative floats, and give floats of Python's."""

@@ -100,6 +100,25 @@ def _stencil_as_written(x: Any) -> Any:
     return _helped(out), rows, np.full(x.shape[:1], 2), np.arange(1, x.shape[1] + 1, 2), np.empty_like(x).shape
 
 
+@pytest.mark.parametrize("k", [np.uint8(3), np.int64(3), np.int16(-2), np.float32(0.5), np.float64(0.5), True, 3, 0.5])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_sizes_and_scalars_of_numpys_make_what_they_do(k: Any) -> None:
+    """Of integers of few bits, one that wraps around; also of floats that are told at each call."""
+
+    def met(x: Any, k: Any) -> Any:
+        n = x.shape[0] * 40
+        made = [n + k, k + n, n - k, n * k, k * n, n // k, n % k, k // n, n / k, n > k, n == k, divmod(n, k)]
+        return x.astype(np.int16) + (n + k), made, np.maximum(n - k, x)
+
+    traced = jit(met)
+    for n in (3, 6, 5):
+        assert_same(traced(image(n), k), met(image(n), k))
+    one = jit(lambda x, k: x * (x.shape[0] + k))
+    for each in (k, type(k)(k + 1), k):
+        assert_same(one(image(3), each), image(3) * (3 + each))
+    assert kept(one) == 1 or not isinstance(k, (float, np.float32))
+
+
 def test_arrays_made_of_sizes_are_lazy() -> None:
     traced = jit(_stencil_as_written)
     for shape in [(5, 4), (9, 7), (3, 3), (4, 5)]:

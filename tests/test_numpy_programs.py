@@ -13,6 +13,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy_extremes import EXTREMES, extreme_array, tells_zeros_apart
+from numpy_numbers import KINDS, NUMBERED
 from numpy_programs import Program, Writer, difference, exactly, fault, jits, made_array, programs, run, smallest
 from numpy_templates import BINARY, STATEMENTS, TEMPLATES, UNARY
 
@@ -141,6 +142,30 @@ def test_traced_programs_give_what_plain_ones_give(seed: int, how: str) -> None:
 def test_traced_programs_give_the_bits_of_numpy_at_the_ends_of_dtypes(seed: int, how: str) -> None:
     program = Writer(seed, EXTREMES).write()
     assert fault(program, exactly(jits())[how]) is None, str(program)
+
+
+@settings(max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.integers(0, 2**31), st.sampled_from(["whole", "by pieces", "for C"]))
+def test_traced_programs_of_numbers_give_what_plain_ones_give(seed: int, how: str) -> None:
+    """Also for other numbers of the same kinds."""
+    program = Writer(seed, NUMBERED).write()
+    assert fault(program, jits()[how]) is None, str(program)
+
+
+def test_programs_of_numbers_are_given_some_of_all_kinds_and_then_others() -> None:
+    found = tuple(programs(0, 100, NUMBERED))
+    kinds, changed, ran = Counter[type](), 0, 0
+    for program in found:
+        numbers = [(a, b) for a, b in zip(program.arrays(), program.arrays(3), strict=True) if np.ndim(a) == 0]
+        assert all(type(a) is type(b) for a, b in numbers)
+        kinds.update(type(a) for a, _ in numbers)
+        changed += any(a != b for a, b in numbers)
+        ran += run(program.function(), program.arrays())[1] is None
+    assert set(KINDS.values()) <= set(kinds)
+    assert changed > 80
+    assert ran == 100
+    lines = " ".join(line for program in found for line in program.lines)
+    assert all(word in lines for word in ("math.", "if a", "int(", ".shape[0] * ", "np.full(", "np.float32("))
 
 
 def test_programs_at_the_ends_of_dtypes_meet_them() -> None:

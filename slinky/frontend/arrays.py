@@ -26,6 +26,7 @@ from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, 
 from slinky.frontend.sizes import expr_of, known
 from slinky.frontend.tracing import FREE, Abandoned, Trace, errors_now, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, sees_the_same, transposed
+from slinky.graph.buffers import LARGEST_RANK
 from slinky.ir.given import is_flag
 from slinky.unloaded import is_masked
 
@@ -478,6 +479,9 @@ def made(
 
     NumPy has them in C order if the operation gives them so, unless it is known to have them in another one.
     """
+    wanted = max([len(shape) for shape, _, _ in results])
+    if wanted > LARGEST_RANK:
+        raise ValueError(f"maximum supported dimension for an ndarray is currently {LARGEST_RANK}, found {wanted}")
     trace.require_usual_warnings()
     own = {kind: how for kind, how in errors_now().items() if how != trace.errors[kind]}
     if own:

@@ -250,9 +250,8 @@ class Jit:
                 self._traces.failed(kind, failed)
             return result
         traced = self._warned_of(made)
-        is_kept = self._traces.is_kept(traced, key)
-        result = self._run_traced(traced, given, named, leaves, is_kept=is_kept)
-        trial.took(time.perf_counter() - before, is_kept=is_kept)
+        result = self._run_traced(traced, given, named, leaves, is_kept=traced.lives_on)
+        trial.took(time.perf_counter() - before, is_kept=traced.lives_on)
         return result
 
     def _run_traced(self, traced: Traced, given: Any, named: Any, leaves: list[Any], *, is_kept: bool) -> Any:
@@ -411,7 +410,7 @@ class Jit:
             self._looks -= 1
             with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
                 traced = self._traces.make(given, named, kind)
-        return traced, traced is not None and not self._traces.is_kept(traced, key)
+        return traced, traced is not None and not traced.lives_on
 
     def _is_large(self, traced: Traced, leaves: Sequence[Any]) -> bool:
         """Whether a trace that needs no values makes large arrays of small ones."""

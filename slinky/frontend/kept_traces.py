@@ -118,10 +118,6 @@ class Traces:
         self.ready.clear()
         return False
 
-    def is_kept(self, traced: Traced, key: Hashable | None) -> bool:
-        """Whether a trace is one of a kind that are kept."""
-        return traced in self.by_kind.get(key, ())
-
     def keeps(self, traced: Traced) -> bool:
         """Whether a trace is kept for some kind of arguments."""
         return any(traced in each for each in self.by_kind.values())
@@ -303,6 +299,7 @@ class Traces:
             del self.by_kind[next(iter(self.by_kind))]
         kept = self.by_kind.setdefault(key, [])
         kept.insert(0, traced)
+        traced.lives_on = True
         for node in own.numbers:
             node.operation.end()  # type: ignore[attr-defined]
         traced.trace.donated.clear()

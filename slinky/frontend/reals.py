@@ -404,7 +404,7 @@ class Real:
     def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **keywords: Any) -> Any:
         if _has_lazy((given, keywords)):
             return NotImplemented  # these know what to do with reals
-        if ufunc in _OPERATORS and stands_at(sys._getframe(1), "BINARY_", "COMPARE_OP"):
+        if not keywords and ufunc in _OPERATORS and stands_at(sys._getframe(1), "BINARY_", "COMPARE_OP"):
             ufunc = _OPERATORS[ufunc]  # of a scalar, which has ways of its own
             if not all(type(each) in _NUMBERS for each in given):
                 return ufunc(*known_reals(given))

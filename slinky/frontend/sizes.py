@@ -98,12 +98,17 @@ def _of_the_same_call(own: Size, other: object) -> object:
     return other.value if type(other) is Size and other.questions is not own.questions else other
 
 
+def _may_be_told(other: object) -> bool:
+    """Whether what comes of a size and something is one, or a question about one: scalars of NumPy's make others."""
+    return isinstance(other, Size) or (is_integer(other) and not isinstance(other, np.generic))
+
+
 def _asks(compare: Callable[[Expr, Expr], Condition], told: Callable[[int, int], bool]) -> Callable[[Any, Any], Any]:
     def method(self: Size, other: object) -> Any:
         if getattr(type(other), "__slinky_lazy__", False):
             return NotImplemented
         other = _of_the_same_call(self, other)
-        if not isinstance(other, Size) and not is_integer(other):
+        if not _may_be_told(other):
             return told(self._known(), other)  # type: ignore[arg-type]
         answer = told(self.value, value_of(other))  # type: ignore[arg-type]
         self.questions.note(compare(self.expr, expr_of(other)), answer)  # type: ignore[arg-type]
@@ -117,8 +122,8 @@ def _computes(function: Callable[[Any, Any], Any], turned: bool) -> Callable[[An
         if getattr(type(other), "__slinky_lazy__", False):
             return NotImplemented
         other = _of_the_same_call(self, other)
-        if not isinstance(other, Size) and not is_integer(other):
-            if isinstance(other, (float, complex)):
+        if not _may_be_told(other):
+            if isinstance(other, (float, complex, np.number)):
                 return function(other, self._known()) if turned else function(self._known(), other)
             return NotImplemented
         pair = (other, self) if turned else (self, other)

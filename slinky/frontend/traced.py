@@ -148,6 +148,8 @@ class Traced:
         shapes = [view.shape for view in seen_of] + [r.shape for node in self.nodes for r in node.results]
         self.extents = {expr_of(n): None for shape in shapes for n in shape if type(n) is Size}
         self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
+        self.lives_on = False
+        """Whether it was kept for other calls, by whatever kind of arguments, and so has let go of those of its own."""
         self.plan: Lowered | None = None
         self.plan_in_c: Lowered | None = None
         self.shown: Pipeline | None = None

@@ -17,6 +17,7 @@ import numpy as np
 from slinky.errors import SlinkyError
 from slinky.frontend.nodes import Array, Index, Shape, View, index_of
 from slinky.frontend.sizes import Length, Size, are_same, known, same, value_of
+from slinky.graph.buffers import LARGEST_RANK
 
 
 class NotBasicIndexError(SlinkyError):
@@ -83,6 +84,11 @@ def _expanded(given: tuple[Any, ...], rank: int) -> list[Any]:
     if used > rank:
         raise IndexError(f"too many indices for array: array is {rank}-dimensional, but {used} were indexed")
     rest = [slice(None)] * (rank - used)
+    wanted = rank + sum(entry is None for entry in given) - sum(map(_is_place, given))
+    if wanted > LARGEST_RANK:
+        raise IndexError(
+            f"number of dimensions must be within [0, {LARGEST_RANK}], indexing result would have {wanted}"
+        )
     at = next((k for k, entry in enumerate(given) if entry is Ellipsis), len(given))
     return [*given[:at], *rest, *given[at + 1 :]]
 
