@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +87,50 @@ def test_a_compiler_that_is_asked_for_other_results_is_refused(
         with pytest.raises(sl.CompilationError, match="asked for -ffast-math or a part of it"):
             p.compile(backend=backend)
     assert not list(folder.glob("*.so"))
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("-fsingle-precision-constant", "read numbers of the text as shorter ones"),
+        ("-mfpmath=387", "compute with other numbers than the text says"),
+    ],
+)
+def test_a_compiler_that_is_asked_for_numbers_of_other_widths_is_refused(
+    flag: str, said: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = compiling.compiler()
+    assert found is not None
+    if not _widths_change(found.command, flag):
+        pytest.skip("the compiler has no such flag")
+    monkeypatch.setenv("CC", shlex.join([*found.command, flag]))
+    p, _ = of(lambda a: a // 0.3, np.float64)
+    for backend in NATIVE:
+        with pytest.raises(sl.CompilationError, match=said):
+            p.compile(backend=backend)
+    assert not list(folder.glob("*.so"))
+
+
+def _widths_change(command: Sequence[str], flag: str) -> bool:
+    """Whether a compiler computes with other numbers where it is given a flag."""
+    text = '_Static_assert(sizeof 1.0 == sizeof(double) && __FLT_EVAL_METHOD__ == 0, "numbers are others");'
+    words = [*command, flag, "-fsyntax-only", "-x", "c", "-"]
+    said = subprocess.run(words, input=text, text=True, capture_output=True, check=False)
+    return "numbers are others" in said.stderr
+
+
+@needs_compiler
+def test_a_compiler_that_is_asked_to_hide_functions_shows_those_of_libraries(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = compiling.compiler()
+    assert found is not None
+    monkeypatch.setenv("CC", shlex.join([*found.command, "-fvisibility=hidden"]))
+    p, _ = of(lambda a: a * 2, np.float32)
+    values = np.ones((2, 3), np.float32)
+    assert np.array_equal(p.compile(backend="native")(values), values * 2)
+    assert list(folder.glob("*.so"))
 
 
 def test_a_folder_that_is_removed_while_something_is_compiled_there_is_not_missed(

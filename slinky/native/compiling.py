@@ -48,11 +48,13 @@ FLAGS = (
     "-shared",
     "-ffp-contract=off",
     "-fno-math-errno",
+    "-fvisibility=default",
     "-fwrapv",
     "-fopenmp-simd",
     "-DSLINKY_SIMD",
 )
-"""No contraction and integers that wrap, as NumPy computes; loops of known length are vectors (see `array_texts`)."""
+"""No contraction and integers that wrap, as NumPy computes; functions that can be found, whatever `$CC` asks for; loops
+of known length are vectors (see `array_texts`)."""
 WIDE_FLAGS = ("-mprefer-vector-width=512",)
 """What is asked for beside these where `has_wide_vectors`: compilers take half of that by themselves."""
 FAST_FLAGS = ("-DSLINKY_FAST", "-ffp-contract=fast")
@@ -303,6 +305,10 @@ _REQUIRED = """
                                || defined __NO_SIGNED_ZEROS__ || defined __NO_TRAPPING_MATH__)
 #error the compiler is asked for a part of -ffast-math, by which results are others, here and elsewhere
 #endif
+#if __FLT_EVAL_METHOD__ < 0 || __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2
+#error the compiler is asked to compute with other numbers than the text says, by which results are others
+#endif
+_Static_assert(sizeof 1.0 == sizeof(double), "the compiler is asked to read numbers of the text as shorter ones");
 """
 """Stands behind each text that is compiled: who asks for faster results says `fast=True`."""
 
