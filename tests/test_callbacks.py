@@ -478,6 +478,24 @@ def test_an_error_of_a_callback_that_is_called_right_has_no_such_hint(run: Run) 
     assert refused.value.__notes__ == ["in the call fails[0..2] of pipeline fails"]
 
 
+@pytest.mark.parametrize("backend", ["python", "native", "interpreter"])
+def test_an_error_of_a_callback_has_no_other_error_behind_it(backend: str) -> None:
+    """Also where outputs are made by the call: that arrays are missing is no error."""
+
+    def fails(a: np.ndarray, b: np.ndarray) -> None:
+        raise ValueError("boom")
+
+    p = one_func(fails)
+    ways: list[Callable[[], object]] = [lambda: p(np.ones(3)), lambda: p.run(np.ones(3), backend=backend)]
+    if backend != "interpreter":
+        plan = p.compile(backend=backend)
+        ways.append(lambda: plan(np.ones(3)))
+    for way in ways:
+        with pytest.raises(ValueError, match="boom") as raised:
+            way()
+        assert raised.value.__context__ is None
+
+
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 

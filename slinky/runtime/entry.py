@@ -63,7 +63,7 @@ def make_entry(
         "    try:",
         f"        {_targets(arrays)} = arrays",
         "    except ValueError:",
-        "        return other(arrays, scalars)",
+        f"        {arrays[0]} = None",  # no array: the long way is taken below, where its errors have none behind them
     ]
     for i, p in enumerate(parameters):
         if not at_origin:
