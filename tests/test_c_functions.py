@@ -383,6 +383,9 @@ def test_functions_of_numba(told: list[bool]) -> None:
     assert list(result) == [0, 2, 4, 6, 8]
     with pytest.raises(sl.GraphError, match="is not compiled by numba for such arrays"):
         sl.c_function(down, inputs={"a": (np.float32, 1)}, outputs={"out": line}, scalars={"by": np.float32})
+    half = (np.float16, 1)
+    with pytest.raises(sl.GraphError, match="is not compiled by numba for such arrays"):
+        sl.c_function(down, inputs={"a": half}, outputs={"out": half}, scalars={"by": np.float32})
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -499,7 +502,7 @@ def test_no_more_dimensions_are_dense_than_there_are() -> None:
         sl.c_kernel(source, "f", inputs={"a": PLANE}, outputs={"out": PLANE}, dense=3)
 
 
-@pytest.mark.parametrize("given", [np.sin, len, "f", 0, -4, True])
+@pytest.mark.parametrize("given", [np.sin, len, "f", 0, -4, 1 << 64, True])
 def test_what_is_no_compiled_function(given: object) -> None:
     with pytest.raises(sl.GraphError, match=r"no compiled function|where no function is"):
         sl.c_function(given, outputs={"out": PLANE})

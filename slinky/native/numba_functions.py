@@ -53,7 +53,7 @@ def cfunc_of(
     exec(compile(text, f"<{function.py_func.__name__}>", "exec"), space)
     try:
         made = numba.cfunc(numba.types.int32(*types))(space["caller"])
-    except numba.core.errors.NumbaError as error:
+    except (numba.core.errors.NumbaError, NotImplementedError) as error:  # of float16 on a processor, say
         raise GraphError(f"{what} is not compiled by numba for such arrays and numbers: {error}") from error
     return Pointer(made.address, name=function.py_func.__name__, kept=(made, function))
 

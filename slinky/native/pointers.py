@@ -17,6 +17,9 @@ import attrs
 
 from slinky.errors import GraphError
 
+_ADDRESSES = 1 << 8 * ctypes.sizeof(ctypes.c_void_p)
+"""How many addresses there are."""
+
 
 @attrs.frozen(eq=False)
 class Pointer:
@@ -61,7 +64,7 @@ def pointer_of(given: Any, what: str) -> Pointer:
 
 
 def _at(pointer: Pointer, what: str) -> Pointer:
-    if pointer.address <= 0:
+    if not 0 < pointer.address < _ADDRESSES:
         raise GraphError(f"{what} is at address {pointer.address}, where no function is")
     return pointer
 
