@@ -150,3 +150,102 @@ def test_an_array_whose_values_are_asked_for_is_that_array_for_the_caller() -> N
     assert [type(each) for each in kept_arrays] == [np.ndarray] * 6
     with pytest.raises(sl.TracingError, match="writes to its argument"):
         jit(lambda x, kernel: (kernel.fill(2.0), x + 1)[1])(x, kernel)
+
+
+def by_groups(x: Any, group: Any) -> Any:
+    """What is in each of some groups, less its mean."""
+    means = np.stack([x[group == k].mean(axis=0) for k in range(4)])
+    found = x - means[group]
+    for k in range(4):
+        found[group == k] /= found[group == k].std(axis=0)
+    return means, found
+
+
+def by_found_groups(x: Any, group: Any) -> Any:
+    """Of groups that are found, and by other masks."""
+    chosen = x[np.isin(group, [1, 2]), 3]
+    return np.stack([x[np.where(group == k)[0]].sum(axis=0) for k in np.unique(group)]), chosen, x[:, group[:17] > 1]
+
+
+def between_axes(x: Any, group: Any) -> Any:
+    """Assignments to what masks select, before and behind other axes."""
+    y, z = np.zeros(x.shape, np.float32), x[..., None] * np.ones(2)
+    y[:, group[:17] == 1] = x[:, group[:17] == 1] * 2
+    z[..., group[:17] == 1, :] = x[0, group[:17] == 1, None]
+    z[(group == 2)[:, None] & (group[:17] == 1)] = 7
+    return y, z
+
+
+@pytest.mark.parametrize("function", [by_groups, by_found_groups, between_axes])
+def test_masks_of_small_arrays_select_by_pieces(function: Any) -> None:
+    x, groups = image(32, 17), [np.arange(32) % 4, np.arange(32) // 8, np.arange(32)[::-1] % 4]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sl.ForcedValueWarning)
+        traced = jit(function, machine=PIECES)
+        for group in [groups[0], *groups, *groups]:
+            group = group.astype(np.int8)
+            assert_same(traced(x, group), function(x, group))
+    assert 3 <= kept(traced) <= 4
+    told = traced.explain(x, group)
+    assert "traced at each call" not in told
+    assert "at once:" not in told
+
+
+MASK = np.arange(32) % 3 == 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[MASK] * 2,
+        lambda x: x[MASK, 1:4, None].sum(axis=0),
+        lambda x: x[..., [True, False, *[True] * 15]] + 1,
+        lambda x: x[MASK[:, None] & (np.array([3] * 17) > 2)].mean(),
+        lambda x: x[MASK, np.arange(11)],
+    ],
+)
+def test_known_masks_ask_for_nothing(function: Any) -> None:
+    x, traced = image(32, 17), jit(function, machine=PIECES)
+    for _ in range(3):
+        assert_same(traced(x), function(x))
+    assert kept(traced) == 1
+    assert "at once:" not in traced.explain(x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, group: x[group == 9].sum(axis=0),  # none
+        lambda x, group: x[(group == 1)[:31]],  # too few
+        lambda x, group: x[group == 1, :, :, group == 2],
+        lambda x, group: x[:, group == 1],
+        lambda x, group: _assigned(x, group == 1, x[:9]),
+        lambda x, group: _assigned(x, group == 9, x[:0]),
+        lambda x, group: _assigned(x, (group == 1)[:31], x[:8]),
+    ],
+)
+def test_masks_that_select_nothing_or_do_not_fit(function: Any) -> None:
+    x, traced = image(32, 17), jit(function, machine=PIECES)
+    group = np.arange(32) % 4
+    for _ in range(3):
+        error, expected = _outcome(function, x, group)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sl.ForcedValueWarning)
+            own, found = _outcome(traced, x, group)
+        assert own == error
+        if error is None:
+            assert_same(found, expected)
+
+
+def _outcome(function: Any, *given: Any) -> tuple[str | None, Any]:
+    """The error that a function raises, as text, or what it gives."""
+    try:
+        return None, function(*given)
+    except (IndexError, ValueError) as error:
+        return repr(error), None
+
+
+def _assigned(x: Any, mask: Any, values: Any) -> Any:
+    y = x.copy()
+    y[mask] = values
+    return y

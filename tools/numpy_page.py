@@ -201,7 +201,8 @@ it is once, and stays so where that is faster.
 
 **Small arrays whose values are asked for** (the kernel of `sl.ndimage.convolve(image, kernel)`, `float(weights[0])`)
 are constants of a trace: up to 4096 bytes, beside an array that is eight times larger. The next call with other
-values makes another trace; 64 are kept.
+values makes another trace; 64 are kept. So are masks and indices that come of these alone: `x[month == 3].mean(axis=0)`
+takes rows by pieces, as by a mask that is known (`x[:, LAND]`, `x[[True, False, True]]`).
 
 The function runs once for each call that traces it, and not at all for others. So a function that sets something
 (`self.count += 1`, `global last`, `nonlocal`), as its code or that of functions that it calls says, is called as it

@@ -1,13 +1,15 @@
 """Indexing lazy arrays by arrays: what is taken, and what is assigned.
 
-Arrays of integers choose elements along their axes, by pieces, where these lie beside each other; a mask as an index
-asks for its values. Where a number is assigned under a mask, or the same row to all that it chooses, each element is
-one of two, by pieces.
+Arrays of integers choose elements along their axes, by pieces, where these lie beside each other. A mask as an index
+asks for its values; one that is known, or comes of small arguments alone, is the integers of the places that it has.
+Where a number is assigned under a mask, or the same row to all that it chooses, or as many as a known mask chooses,
+each element is one of two, by pieces.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from slinky.frontend.nodes import Shape, numbers
 from slinky.frontend.selected import select, taken_by_masks
 from slinky.frontend.sizes import same
 from slinky.frontend.tables import NotUnderstoodError
+from slinky.frontend.tracing import Trace, values_of
 
 
 def fancy_index(array: LazyArray, given: Any) -> Any:
@@ -30,11 +33,63 @@ def fancy_index(array: LazyArray, given: Any) -> Any:
     if type(given) is LazyArray and given.dtype == np.bool_:
         return select(array, given, sys._getframe(2))  # that of who asks `array` for its items
     if any(_is_mask(entry) for entry in entries):
-        return taken_by_masks(array, given)
+        known = _with_integers(array, entries)
+        if known is None:
+            return taken_by_masks(array, given)
+        given = entries = known
     try:
         return taken(array, entries)
     except NotUnderstoodError:
         return opaque(_Index(), (array, given), {})
+
+
+def _with_integers(array: LazyArray, entries: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Indices with the places that masks select instead of the masks, as NumPy takes them: of masks that are known, or
+    that come of small arguments alone. None of others, of those that select nothing, and where one does not fit."""
+    masks = [entry for entry in entries if _is_mask(entry)]
+    known = _known_masks(masks, array._trace) if _fit(array, entries) else None
+    if known is None:
+        return None
+    values = iter(known)
+    found: list[Any] = []
+    for entry in entries:
+        found.extend(next(values).nonzero() if _is_mask(entry) else (entry,))
+    return None if any(isinstance(each, np.ndarray) and not each.size for each in found) else tuple(found)
+
+
+def _known_masks(masks: Sequence[Any], trace: Trace) -> list[Any] | None:
+    """What masks hold that are known, or that come of small arguments alone; None where there are others."""
+    lazy = [mask._view for mask in masks if type(mask) is LazyArray]
+    if not all(map(trace.small_behind, lazy)):
+        return None
+    if lazy:
+        trace.forced("indexing by a mask", *lazy)
+    values = iter(values_of(lazy, trace) if lazy else ())
+    return [next(values) if type(mask) is LazyArray else np.asarray(mask) for mask in masks]
+
+
+def _fit(array: LazyArray, entries: tuple[Any, ...]) -> bool:
+    """Whether the masks among indices are as long as the axes that they stand for."""
+    rank, axis = len(array._shape), 0
+    shapes = [_shape_of(entry) if _is_mask(entry) else None for entry in entries]
+    counts = [
+        len(shape) if shape is not None else int(entry is not None and entry is not Ellipsis)
+        for entry, shape in zip(entries, shapes, strict=True)
+    ]
+    if sum(counts) > rank or sum(entry is Ellipsis for entry in entries) > 1:
+        return False
+    for entry, shape, count in zip(entries, shapes, counts, strict=True):
+        if shape is not None and (not shape or not all(map(same, shape, array._shape[axis : axis + count]))):
+            return False
+        axis += rank - sum(counts) if entry is Ellipsis else count
+    return True
+
+
+def _shape_of(mask: Any) -> Shape | None:
+    """The shape of a mask; None of a list that holds lazy arrays."""
+    if lazy_arrays(mask) and type(mask) is not LazyArray:
+        return ()
+    return mask._shape if type(mask) is LazyArray else np.shape(mask)
 
 
 class _Index:
@@ -68,6 +123,11 @@ def fancy_assign(array: LazyArray, given: Any, value: Value) -> None:
             wide = mask[(..., *(None,) * (len(array._shape) - inner))]
             array.write(pointwise(np.where, (wide, each, array), name="where", scalars=False))
             return
+        spread = _spread(each, entry, array._shape[first:inner], len(array._shape) - inner, trace)
+        if spread is not None and _fits(spread, array._shape):
+            wide = lifted(entry, trace)[(..., *(None,) * (len(array._shape) - inner))]
+            array.write(pointwise(np.where, (wide, spread, array), name="where", scalars=False))
+            return
     old = array.copied()
     result = opaque(_Assign(), (old, given, value), {})
     array.write(lifted(result, trace))
@@ -85,6 +145,20 @@ def _chosen_by_mask(array: LazyArray, entries: tuple[Any, ...]) -> tuple[Any, in
     before = entries[: places[0]]
     first = sum(missing if entry is Ellipsis else 1 for entry in before)
     return (mask, first, first + len(mask.shape)) if mask.shape and missing >= 0 else None
+
+
+def _spread(value: LazyArray, mask: Any, shape: Shape, after: int, trace: Trace) -> LazyArray | None:
+    """Elements, one for each that a known mask selects, where they are to be, before some more axes; others are any.
+    None where the mask is not known, or there are not as many elements."""
+    axis = len(value._shape) - 1 - after
+    if axis < 0 or not all(map(same, _shape_of(mask) or (), shape)):
+        return None
+    known = _known_masks([mask], trace)
+    if known is None or not known[0].any() or not same(value._shape[axis], int(np.count_nonzero(known[0]))):
+        return None
+    (selected,) = known
+    numbers_of = np.maximum(np.cumsum(selected).reshape(selected.shape) - 1, 0)
+    return taken(value, (*(slice(None),) * axis, numbers_of))
 
 
 def _fits(value: LazyArray, shape: Shape) -> bool:

@@ -39,8 +39,9 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
     keywords = {key: value for key, value in keywords.items() if key != "out"}
     arrays = lazy_arrays((given, keywords))
     if function in DATA_DEPENDENT:
-        trace.forced(name)
-        values = _read_only(values_of([a._view for a in arrays], trace))
+        own = [a._view for a in arrays]
+        trace.forced(name, *own)
+        values = _read_only(values_of(own, trace))
         return _relaxed_views(filled_in(function, given, keywords, values), arrays, values)
     if not trace.strict:
         trace.fence(name)

@@ -290,7 +290,7 @@ def where(condition: Value, x: Value = None, y: Value = None, /) -> Any:
         raise NotUnderstoodError("one of two")
     if x is None:
         trace = trace_of((condition,))
-        trace.forced("where")
+        trace.forced("where", *[each._view for each in lazy_arrays(condition)])
         return opaque(np.nonzero, (condition,), {})
     return pointwise(np.where, (condition, x, y), name="where", scalars=False)
 

@@ -41,8 +41,8 @@ def select(array: LazyArray, mask: LazyArray, frame: FrameType) -> Any:
 def taken_by_masks(array: LazyArray, given: Any) -> Any:
     """The elements that indices choose, masks among them, whose values are asked for."""
     trace = array._trace
-    trace.forced("indexing by a mask")
     arrays = lazy_arrays((array, given))
+    trace.forced("indexing by a mask", *[each._view for each in arrays if each.dtype == np.bool_ or each is not array])
     values = values_of([each._view for each in arrays], trace)
     return relaxed(filled_in(operator.getitem, (array, given), {}, values), arrays)
 

@@ -211,16 +211,16 @@ class Trace:
         node.has_variable = True
         self._assigned[which] = node
 
-    def forced(self, what: str, view: View | None = None) -> None:
-        """A value is asked for, so that the trace is good for this call only: one that a `view` sees, if that is given.
+    def forced(self, what: str, *views: View) -> None:
+        """A value is asked for, so that the trace is good for this call only: what `views` see, if these are given.
         If it comes of small arguments alone, traces may be kept for their values."""
         if ATTEMPTS.depth:
             raise ATTEMPTS.refusal(what)
         if self.is_free:
             return
-        numbers = None if view is None else self.small_behind(view)
-        self.asked_for |= numbers or frozenset()
-        self.asks_for_others |= not numbers
+        small = [self.small_behind(view) for view in views]
+        self.asked_for |= frozenset().union(*filter(None, small))
+        self.asks_for_others |= not small or not all(small)
         self.reasons.append(f"{what} asks for values in {place()}")
 
     def require_bits(self, nodes: Sequence[Node]) -> None:
@@ -233,9 +233,10 @@ class Trace:
             raise self.abandon(why)
 
     def small_behind(self, view: View) -> frozenset[int] | None:
-        """The numbers of the small arguments that a view comes of, if there are no others."""
+        """The numbers of the small arguments that a view comes of, if there are no others but constants."""
         sources = sources_of(graph_of([view])[0]) if self.small else []
-        found = [self.small.get(node) for node in sources]
+        constants = {result.node for result in self.sources.values()}
+        found = [self.small.get(node) for node in sources if node not in constants]
         return None if None in found else frozenset().union(*filter(None, found))
 
     def reads_anew(self, what: str) -> None:
