@@ -216,8 +216,8 @@ is done twice, that once. An array that shares memory with an argument, and that
   computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where,
   once (where warnings are errors, each call raises it, and gives nothing). So they are where a table is looked up that
   is in an object that is left alone. (`TABLE[x]` with a global, a variable of a function around it, an attribute of a
-  module or of an object, or `np.arange(256) ** 0.5`, goes by pieces.) Where a function warns of something by itself
-  (`warnings.warn`), it is traced at each call, too, so that this is heard each time.
+  module or of an object, or `np.arange(256) ** 0.5`, goes by pieces, and so does `np.eye(10)[x]`.) Where a function
+  warns of something by itself (`warnings.warn`), it is traced at each call, too, so that this is heard each time.
 * **Elements under a mask** that go back to an array in the same statement, by operators and ufuncs alone
   (`x[m] *= 2`, `out[m] = np.log(x[m]) + 1`), with numbers and others under the same mask, ask for nothing: they are
   computed with `where=m`, by pieces. What is assigned to is read there, too, or a variable of the function itself.
@@ -319,6 +319,7 @@ Indexing by slices with any step, integers, new axes and `...`, and all views be
 what is read. So do windows that slide, in sums, products (`einsum`, `tensordot`) and whatever else is done with them.
 Arithmetic of elements that are seen through windows, and reduced along these, is computed once for each element.
 Arrays of integers as indices choose elements along their axes, by pieces; where other axes lie between these, whole.
+So do integers that are computed, where they choose a scalar: `x[np.argmax(x)]`; of others, values are asked for.
 
 *As NumPy's code does it*: Python code of NumPy's that calls functions which are understood. That code is traced, of the
 version that runs; so what it asks of sizes is asked. Where it asks for values, or warns, the function runs whole.

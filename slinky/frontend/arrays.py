@@ -25,7 +25,7 @@ from slinky.frontend.indexed import IndexedArray
 from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, exactly, numbers, whole_view
 from slinky.frontend.sizes import expr_of, known
 from slinky.frontend.tracing import FREE, Abandoned, Trace, errors_now, may_change, values_of
-from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, sees_the_same, transposed
+from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, is_place, sees_the_same, transposed
 from slinky.graph.buffers import LARGEST_RANK
 from slinky.ir.given import is_flag
 from slinky.unloaded import is_masked
@@ -260,6 +260,8 @@ class LazyArray:
     # Places -------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, given: Any) -> Any:
+        if self._is_computed_place(given):
+            return element(_fancy_indexing().fancy_index(self, given))
         view = self._basic(given)
         if view is None:
             return _fancy_indexing().fancy_index(self, given)
@@ -267,6 +269,16 @@ class LazyArray:
         if not view.shape and self.is_scalar and given == ():
             return self
         return found if view.shape or _has_ellipsis(given) else element(found)
+
+    def _is_computed_place(self, given: Any) -> bool:
+        """Whether an index is of integers for all axes, of which one is computed at least: it chooses a scalar, which
+        is no view of anything."""
+        entries = given if isinstance(given, tuple) else (given,)
+        return (
+            len(entries) == len(self._shape)
+            and any(type(entry) is LazyArray for entry in entries)
+            and all(is_place(entry) and not getattr(entry, "_shape", ()) for entry in entries)
+        )
 
     def _basic(self, given: Any) -> View | None:
         """What an index chooses; None for one with arrays. (What follows then goes on outside of an exception, which

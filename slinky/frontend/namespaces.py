@@ -226,7 +226,10 @@ def _making(function: Callable[..., Any]) -> Callable[..., Any]:
 
 _MAKING = {
     name: _making(getattr(np, name))
-    for name in ("concatenate", "fromiter", "geomspace", "interp", "linspace", "load", "loadtxt", "logspace")
+    for name in (
+        *("concatenate", "eye", "fromiter", "geomspace", "identity", "interp", "linspace", "load", "loadtxt"),
+        *("logspace", "tri"),
+    )
 } | {"where": _making(of_all_lists(np.where))}
 """Functions that tables are made by, and that give an array of NumPy's own class whatever they are given."""
 

@@ -76,7 +76,7 @@ def _composed(own: Index, taken: Sequence[tuple[Length, int, int | None]]) -> In
 def _expanded(given: tuple[Any, ...], rank: int) -> list[Any]:
     """The entries of an index, with as many slices as the ellipsis stands for."""
     for entry in given:
-        if not (entry is None or entry is Ellipsis or isinstance(entry, slice) or _is_place(entry)):
+        if not (entry is None or entry is Ellipsis or isinstance(entry, slice) or is_place(entry)):
             raise NotBasicIndexError
     used = sum(entry is not None and entry is not Ellipsis for entry in given)
     if sum(entry is Ellipsis for entry in given) > 1:
@@ -93,7 +93,8 @@ def _expanded(given: tuple[Any, ...], rank: int) -> list[Any]:
     return [*given[:at], *rest, *given[at + 1 :]]
 
 
-def _is_place(entry: object) -> bool:
+def is_place(entry: object) -> bool:
+    """Whether an entry of an index is an integer."""
     return isinstance(entry, (int, np.integer, Size)) and not isinstance(entry, (bool, np.bool_))
 
 
