@@ -480,7 +480,10 @@ def _without_elements(value: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-_OF_FLOATS, _METHODS_OF_FLOATS = frozenset([np.clip, np.where]), frozenset(["clip"])
+_OF_FLOATS, _METHODS_OF_FLOATS = (
+    frozenset([np.clip, np.fill_diagonal, np.place, np.putmask, np.where]),
+    frozenset(["clip"]),
+)
 """Functions that hand floats over to `pointwise`: such as are told at each call may be among them."""
 
 
@@ -489,6 +492,7 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
     from slinky.frontend import composed as composed  # the table is filled there
     from slinky.frontend import following as following
     from slinky.frontend import functions as functions
+    from slinky.frontend import overwriting as overwriting
     from slinky.frontend import rearranging as rearranging
 
     trace = trace_of((given, keywords))

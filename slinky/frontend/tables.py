@@ -74,7 +74,7 @@ DATA_DEPENDENT: frozenset[Callable[..., Any]] = frozenset(
 )
 """The shapes of what these give depend on values: they force them."""
 
-WRITING: frozenset[Callable[..., Any]] = frozenset({np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
+WRITING: frozenset[Callable[..., Any]] = frozenset({np.put, np.put_along_axis})
 """These write to what they are given."""
 
 ABOUT_MEMORY: frozenset[Callable[..., Any]] = frozenset({np.may_share_memory, np.shares_memory})
