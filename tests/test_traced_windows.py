@@ -34,6 +34,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "a part of axes that become one": lambda x: (x[1:, ::2].reshape(-1)[3::2] * 2, np.broadcast_to(x[0], (3, 3, x.shape[1])).reshape(9, -1) * 1),
     "all but a row or column as one axis": lambda x: (x[:, :-1].reshape(-1) + 1, x.reshape(1, *x.shape)[:, 1:, :-2].reshape(-1) * 2),
     "einsum": lambda x: (np.einsum("ij,kj->ik", x, x), np.einsum("ij,kj", x, x), np.einsum("ij->j", x), np.einsum("ij,ij->", x, x)),
+    "einsum by products of matrices": lambda x: (np.einsum("ij,kj->ik", x, x, optimize=True), np.einsum("ij,ij->i", x, x, optimize="greedy")),
     "einsum that turns": lambda x: np.einsum("ij->ji", x) * 2,
     "tensordot": lambda x: (np.tensordot(x, x.T, 1), np.tensordot(x, x, ((0,), (0,))), np.tensordot(x[0], x[1], 0), np.tensordot(x, x, 2)),
     "take": lambda x: (np.take(x, [0, -1, 2], 1), np.take(x, [[0, 1], [2, -3]], 0), np.take(x, 1, axis=0), np.take(x, [90, -90], 1, mode="wrap")),
@@ -55,13 +56,15 @@ CALLS: dict[str, Callable[..., Any]] = {
     "gradient": lambda x: (*np.gradient(x, edge_order=2), np.gradient(x, 2.5, axis=0), *np.gradient(x, np.float32(2.5), 3), np.gradient(x[:2], axis=0)),
     "gradient by places": lambda x: np.gradient(x, [k * k for k in range(x.shape[0])], [0.5 * k for k in range(x.shape[1])]),
     "convolve": lambda x: [np.convolve(x[0], w, m) for w in ([1, -2, 1], [2], [0.5, 1]) for m in ("full", "same", "valid")],
+    "convolve of weights": lambda x: [np.convolve(w, x[0], m) for w in ([1, -2, 1], np.ones(2) / 4) for m in ("full", "same", "valid")],
     "correlate": lambda x: [np.correlate(x[0], w, m) * 2 for w in ([1, -2, 3], [0.5, 1]) for m in ("full", "same", "valid")],
     "transforms": lambda x: (np.fft.rfft(x), np.fft.irfft(x, axis=0), np.fft.hfft(x), np.fft.ihfft(x, axis=0)),
     "a spectrogram": lambda x: abs(np.fft.rfft(windows_of(x[0], 3)[::2] * np.hanning(3))) ** 2,
 }  # fmt: skip
 
 ROUNDED = {"sums of windows", "weighted windows", "einsum of windows", "tensordot of windows", "einsum", "tensordot",
-           "convolve", "correlate", "transforms", "a spectrogram"}  # fmt: skip
+           "convolve", "convolve of weights", "correlate", "einsum by products of matrices", "transforms",
+           "a spectrogram"}  # fmt: skip
 
 
 @pytest.mark.sweep
@@ -179,9 +182,21 @@ def test_what_is_not_understood_runs_whole() -> None:
     dots = jit(lambda x: np.einsum("...i->...", x) * 2)
     assert_same(dots(image(5, 5)), np.einsum("...i->...", image(5, 5)) * 2)
     assert "at once: einsum is not understood" in dots.explain(image(5, 5))
-    both = jit(lambda x, y: np.convolve(x, y))
-    assert_same(both(image(4), image(9)), np.convolve(image(4), image(9)), rounded=True)
-    assert "at once: convolve is not understood" in both.explain(image(4), image(9))
+    both = jit(lambda x, y: np.correlate(x, y))
+    assert_same(both(image(4), image(9)), np.correlate(image(4), image(9)), rounded=True)
+    assert "at once: correlate is not understood" in both.explain(image(4), image(9))
+    three = jit(lambda x: np.einsum("ij,kj,kl->il", x, x, x, optimize=True))
+    assert_same(three(image(5, 6)), np.einsum("ij,kj,kl->il", *[image(5, 6)] * 3, optimize=True), rounded=True)
+    assert "at once: einsum is not understood" in three.explain(image(5, 6))
+    one = jit(lambda x: np.einsum("ij,ij->", x, x, optimize=True))
+    assert_same(one(image(5, 6)), np.einsum("ij,ij->", image(5, 6), image(5, 6), optimize=True), rounded=True)
+
+
+def test_the_shorter_of_two_arrays_are_the_weights() -> None:
+    both = jit(lambda x, y: np.convolve(x, y, "same"), strict=True)
+    for counts in [(4, 9), (9, 4), (9, 9), (1, 30)]:
+        x, y = map(image, counts)
+        assert_same(both(x, y), np.convolve(x, y, "same"), rounded=True)
 
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])

@@ -370,7 +370,8 @@ def page() -> str:
         "all functions that are not in the table.\n",
         f"With these, which write to what they are given, the function is called as it is: "
         f"{_listed(sorted(map(name_of, WRITING)))}, and `ufunc.at`; so it is where `fill_diagonal`, `place` or "
-        "`putmask` write to an argument, or anything but a number (`putmask` also an array of the same shape and dtype).",
+        "`putmask` write to an argument, or anything but a number (`putmask` also an array of the same shape and "
+        "dtype).",
     ]
     return "\n".join(parts)
 

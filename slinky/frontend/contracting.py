@@ -163,8 +163,11 @@ def _exactness_of_sums(dtype: np.dtype[Any]) -> str:
 @understood(np.einsum, how=PRODUCTS, exactness=TOLERANCE)
 def einsum(subscripts: Any, *operands: Value, optimize: Any = False) -> LazyArray:
     """Sums of products, as letters say."""
-    if not isinstance(subscripts, str) or optimize is not False or "." in subscripts:
+    if not isinstance(subscripts, str) or "." in subscripts:
         raise NotUnderstoodError("subscripts")
+    is_optimized = optimize is not False
+    if is_optimized and (str(optimize) not in ("True", "greedy", "optimal") or len(operands) != 2):
+        raise NotUnderstoodError("an order of products")
     given, arrow, wanted = subscripts.replace(" ", "").partition("->")
     letters = given.split(",")
     wanted = wanted if arrow else "".join(sorted(x for x in set(given) - {","} if given.count(x) == 1))
@@ -176,8 +179,8 @@ def einsum(subscripts: Any, *operands: Value, optimize: Any = False) -> LazyArra
         and len(set(wanted)) == len(wanted)
         and set(wanted) <= set(given)
     )
-    if not is_known:
-        raise NotUnderstoodError("letters")  # NumPy says what is wrong with them
+    if not is_known or (is_optimized and not wanted):
+        raise NotUnderstoodError("letters")  # NumPy says what is wrong with them, or gives arrays without axes
     if len(arrays) == 1 and len(wanted) == len(given):  # NumPy gives a view
         return arrays[0].transpose(*map(given.index, wanted)) if wanted else arrays[0]
     extents: dict[str, Length] = {}
@@ -190,7 +193,8 @@ def einsum(subscripts: Any, *operands: Value, optimize: Any = False) -> LazyArra
     shape = [extents[letter] for letter in wanted]
     is_view = len(arrays) == 1 and set(wanted) == set(given)  # of a diagonal
     exactness = EXACT if is_view else _exactness_of_sums(dtype)
-    found = contracted("einsum", np.einsum, arrays, labels, shape, dtype, arguments=(subscripts,), exactness=exactness)
+    function = _OptimizedEinsum(optimize) if is_optimized else np.einsum
+    found = contracted("einsum", function, arrays, labels, shape, dtype, arguments=(subscripts,), exactness=exactness)
     if is_view:
         arrays[0]._cell.uncertain = found._cell.uncertain = True
     return found
@@ -202,6 +206,16 @@ class _Einsum:
 
     def __call__(self, *operands: Any) -> Any:
         return np.einsum(self.subscripts, *operands)
+
+
+@attrs.frozen
+class _OptimizedEinsum:
+    """The same, of two arrays, by products of matrices where NumPy finds some."""
+
+    optimize: Any
+
+    def __call__(self, subscripts: str, *operands: Any) -> Any:
+        return np.einsum(subscripts, *operands, optimize=self.optimize)
 
 
 @attrs.frozen

@@ -244,7 +244,10 @@ def _summed_as_told(function: Callable[..., Any], a: Value, v: LazyArray, mode: 
 
 @understood(np.convolve, how=WINDOWS, exactness=TOLERANCE)
 def convolve(a: Value, v: Value, mode: str = "full") -> LazyArray:
-    """The convolution with weights."""
+    """The convolution with weights: those are the shorter ones, whichever comes first."""
+    extents = [array._shape if type(array) is LazyArray else np.shape(array) for array in (a, v)]
+    if all(len(own) == 1 for own in extents) and extents[1][0] > extents[0][0]:
+        a, v = v, a
     return _summed(np.convolve, a, v, mode)
 
 
