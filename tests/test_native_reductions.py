@@ -222,6 +222,35 @@ def test_parts_of_a_result() -> None:
     same_bits(found, stacked(a))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "bool"])
+def test_single_elements_in_loops(dtype: str) -> None:
+    """Weights that are read one by one, in a loop over rows that is C as a whole."""
+
+    def weighted(a: Array, w: Array) -> Any:
+        return w[0] * a[:, :-2] + w[-2] * a[:, 1:-1] + w[2, None] * a[:, 2:]
+
+    random = np.random.default_rng(5)
+    a, w = (random.standard_normal((40, 30)) * 9).astype(dtype), (random.standard_normal(4) * 9).astype(dtype)
+    p = sl.jit(weighted).pipeline(a, w)
+    plan, found = sl.split_loop(p, f"{p.find('add').func()}.y", 1).compile(backend="native"), np.zeros((40, 28), dtype)
+    assert "# in C: add" in plan.source
+    plan(a, w, found)
+    same_bits(found, weighted(a, w))
+    same_bits(sl.jit(weighted, native=True, smallest=0)(a, w[::-1]), weighted(a, w[::-1]))
+
+
+def test_single_elements_that_are_written() -> None:
+    def extremes(a: Array) -> Any:
+        found = np.zeros((a.shape[1], 3))
+        found[3, 1] = (a * 2).sum()
+        found[2, :] = a[:3, 0]
+        found[1, 2] = found[3, 1] / 2
+        return found + np.stack([a.min(), a.max(), a[0, 0]])
+
+    a = np.random.default_rng(6).standard_normal((40, 30))
+    same_bits(sl.jit(extremes, native=True, smallest=0)(a), extremes(a))
+
+
 def test_in_a_file_of_c(tmp_path: Path) -> None:
     """Without Python, and watched for addresses and undefined behaviour if the compiler can do that."""
     flags = SANITIZED if can_watch(COMMAND) else ()

@@ -332,8 +332,8 @@ class Lines:
 
     def _seen(self, found: ArrayText, factors: Sequence[Sequence[int]], extents: Sequence[Whole]) -> ArrayText:
         """An array as it is seen along other axes: a struct of its own."""
-        if found.rows or not extents:
-            raise UnprintableError("rows of a folded buffer, or a single element, seen otherwise")
+        if found.rows:
+            raise UnprintableError("rows of a folded buffer, seen otherwise")
         self._kernels.rank = max(self._kernels.rank, len(factors), len(extents))
         base, name = self._names.fresh("whole"), self._names.fresh("seen")
         self.write(f"const array {base} = {found.text};")
@@ -344,7 +344,7 @@ class Lines:
             " + ".join(f"{f} * {base}.strides[{d}]" for f, own, d in terms if own == axis) or "0"
             for axis in range(len(extents))
         ]
-        shape = ", ".join(extent.text for extent in extents), ", ".join(strides)
+        shape = ", ".join(extent.text for extent in extents) or "0", ", ".join(strides) or "0"
         self.write(f"const array {name} = {{{' + '.join(place)}, {{{shape[0]}}}, {{{shape[1]}}}, {base}.streams}};")
         return found.seen(name, factors, extents)
 
