@@ -46,6 +46,16 @@ def test_it_runs_checked() -> None:
     assert_same(result, sharpen(photo))
 
 
+def test_a_pipeline_takes_arrays_in_the_order_of_arguments() -> None:
+    def weighted(a: Any, b: Any, *, c: Any) -> Any:
+        return c[1:] * (b[:-1] - a[1:])
+
+    a, b, c = (np.arange(6.0) ** k for k in (1, 2, 3))
+    p = sl.jit(weighted).pipeline(a, b, c=c)
+    assert str(p).startswith("pipeline weighted(a: float64[1], b: float64[1], c: float64[1]) ->")
+    np.testing.assert_array_equal(p(a, b, c), weighted(a, b, c=c), strict=True)
+
+
 def test_floats_of_a_pipeline_are_arguments_by_their_names_or_constants() -> None:
     """What dimensions are called is another one's name; what is computed of floats is no argument."""
 

@@ -43,8 +43,8 @@ True
 ```
 
 Funcs are called like the variables that hold what they make, where there are such; floats that were given are scalars
-of the pipeline, by their names, which a run is told and a schedule need not be; others are constants. One trace serves
-all sizes.
+of the pipeline, by their names, which a run is told and a schedule need not be; others are constants. Arrays are taken
+in the order of the arguments, but for those that are not read. One trace serves all sizes.
 `sharpen.explain(photo)` says what became of the function: its operations, what runs whole, what the trace is good for
 and which lines asked, what stands against keeping it, the schedule, and who runs it. Kernels of yours (`@sl.stencil`)
 and the filters of `sl.ndimage` take part like NumPy's functions.

@@ -131,7 +131,8 @@ class Traced:
         """Whether, in NumPy, results may share memory, or cannot be written to, where these are arrays of their own."""
         self._apart = tuple(leaf for leaf in leaves if isinstance(leaf, _Argument) and leaf.is_apart)
         writes = self._writes(arguments)
-        self.nodes, self.outputs = graph_of(self.outputs)
+        nodes, self.outputs = graph_of(self.outputs)
+        self.nodes = _arguments_first(nodes, numbers)
         given = sources_of(self.nodes)
         self.sources: list[tuple[int | None, Array]] = [
             (numbers.get(node), _NONE if node in numbers else node.operation.array)  # type: ignore[attr-defined]
@@ -379,6 +380,12 @@ class Traced:
 
                 return output
         raise AssertionError(leaf)
+
+
+def _arguments_first(nodes: Sequence[Node], numbers: Mapping[Node, int]) -> list[Node]:
+    """The same nodes, arguments in the order in which they are given before all others: a pipeline takes them so."""
+    given = sorted((node for node in nodes if node in numbers), key=numbers.__getitem__)
+    return [*given, *(node for node in nodes if node not in numbers)]
 
 
 def _of_own_sizes(trace: Trace) -> list[Node]:
