@@ -67,3 +67,41 @@ def test_what_is_beyond_the_end_is_numpys_error() -> None:
     with pytest.raises(IndexError) as found:
         sl.jit(smallest=0, workers=1, machine=MACHINE)(lit)(image, table)
     assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.intp, np.uint64])
+def test_of_tables_with_gaps(dtype: Any) -> None:
+    whole = np.random.default_rng(0).standard_normal((8, 9, 10))
+    for table in (whole[:, 2:7], whole[::2, ::-1], whole.T, whole[..., 1:4]):
+        for axis in range(table.ndim):
+            for shape in ((3,), (1, 2), (0,), ()):
+                indices = np.random.default_rng(1).integers(0, 3, shape).astype(dtype)
+                outcomes = []
+                for take in (Taking(axis, "raise"), lambda t, i, axis=axis: np.take(t, i, axis)):
+                    try:
+                        outcomes.append(np.asarray(take(table, indices)))
+                    except TypeError as error:
+                        outcomes.append(str(error))
+                if isinstance(outcomes[1], str):
+                    assert outcomes[0] == outcomes[1]
+                else:
+                    same_bits(*outcomes)
+        for wrong in (11, -12):
+            with pytest.raises(IndexError) as of_numpy:
+                np.take(table, [0, wrong], 1)
+            with pytest.raises(IndexError) as raised:
+                Taking(1, "raise")(table, np.array([0, wrong]))
+            assert str(raised.value) == str(of_numpy.value)
+
+
+def test_no_table_is_copied_of_which_little_is_taken() -> None:
+    table = np.ones((500, 2000))[:, 10:1900]
+    target, indices = np.empty((3, 1890)), np.array([4, 77, 3])
+    tracemalloc.start()
+    try:
+        Taking(0, "raise").into(target, table, indices)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * target.nbytes
+    same_bits(target, table[indices])
