@@ -34,7 +34,7 @@ class Taking:
         return (
             self.mode == "raise"
             and not table.flags.c_contiguous
-            and 0 < indices.ndim
+            and indices.ndim > 0
             and indices.size < table.shape[self.axis]
             and np.can_cast(indices.dtype, np.intp)
             and indices.dtype != np.bool_
