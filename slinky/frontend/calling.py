@@ -492,7 +492,6 @@ def call_function(function: Callable[..., Any], given: Any, keywords: dict[str, 
     from slinky.frontend import composed as composed  # the table is filled there
     from slinky.frontend import following as following
     from slinky.frontend import functions as functions
-    from slinky.frontend import overwriting as overwriting
     from slinky.frontend import rearranging as rearranging
 
     trace = trace_of((given, keywords))

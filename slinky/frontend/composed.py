@@ -19,6 +19,7 @@ from slinky.frontend import comparing as comparing
 from slinky.frontend import contracting as contracting
 from slinky.frontend import diagonals as diagonals
 from slinky.frontend import histograms as histograms
+from slinky.frontend import overwriting as overwriting
 from slinky.frontend import placing as placing
 from slinky.frontend import sliding as sliding
 from slinky.frontend import stacks as stacks
