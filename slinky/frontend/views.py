@@ -84,7 +84,7 @@ def _expanded(given: tuple[Any, ...], rank: int) -> list[Any]:
     if used > rank:
         raise IndexError(f"too many indices for array: array is {rank}-dimensional, but {used} were indexed")
     rest = [slice(None)] * (rank - used)
-    wanted = rank + sum(entry is None for entry in given) - sum(map(_is_place, given))
+    wanted = rank + sum(entry is None for entry in given) - sum(map(is_place, given))
     if wanted > LARGEST_RANK:
         raise IndexError(
             f"number of dimensions must be within [0, {LARGEST_RANK}], indexing result would have {wanted}"
