@@ -46,6 +46,10 @@ from numpy_templates import (
 
 Array = np.ndarray[Any, Any]
 
+_OF_ELEMENTS = re.compile(r'mode="wrap"|"ii')
+"""What NumPy must not be asked of axes without elements: `np.take` looks for one without end where nothing else is to be
+taken, and the diagonal of 0 x 1 elements that `np.einsum` gives is one of memory that is somebody else's."""
+
 Ways = dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]
 """What makes traced functions, by what it is called."""
 
@@ -190,8 +194,8 @@ class Writer:
         else:
             target = f"v{self.made}"
             line = f"{target} = {text}"
-        if target is None or ('mode="wrap"' in line and not all(map(np.size, self.values.values()))):
-            return  # of an axis without elements, `np.take` looks for one without end where nothing else is to be taken
+        if target is None or (_OF_ELEMENTS.search(line) and not all(map(np.size, self.values.values()))):
+            return
         tried = self._run([*self.lines, line])
         if tried is None:
             return

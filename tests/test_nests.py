@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+import traced
 from c_programs import needs_compiler
 from hypothesis import settings
 from random_arithmetic import numbers, plane, same_bits
@@ -345,6 +346,21 @@ def test_signals_are_asked_for_by_what_is_done_rather_than_written(
     plan = sl.split_loop(sl.build_pipeline([a], [out]), "computed.y", 1).compile(backend="native")
     plan(np.ones((4000, columns)), np.empty((4000, columns)[:rank]))
     assert len(asked) >= 9
+
+
+@pytest.mark.parametrize("shape", [(20, 10), (40, 10), (64, 64)])
+def test_loops_of_large_steps_and_little_work_are_cut_into_pieces_that_follow_each_other(
+    shape: tuple[int, int],
+) -> None:
+    """After so many iterations, times a step, it is asked for signals, which is more than 32 bits hold."""
+
+    def put_around(a: Any) -> Any:
+        apart = np.ediff1d(a.T * 1, 3, [1, 2])
+        np.add(apart, apart, out=apart)
+        return apart[..., None] * 2
+
+    values = np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
+    same_bits(traced.jit(put_around, native=True, machine=traced.PIECES)(values), put_around(values))
 
 
 def test_a_compiler_that_fails_is_an_error_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:

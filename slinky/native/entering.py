@@ -184,7 +184,7 @@ class WatchedLines(PairedLines):
         assert header is not None  # so loops begin
         name, begin, stop, step = header.groups()
         start, end = self._names.fresh(f"{name}_from"), self._names.fresh(f"{name}_to")
-        length = f"{max(1, PATIENCE // work)} * {step or 1}".removesuffix(" * 1")
+        length = _length_of_piece(max(1, PATIENCE // work), step or "1")
         with self.block(f"for (int64_t {start} = {begin}; {start} < {stop}; {start} += {length})"):
             self.write(f"const int64_t {end} = slinky_min({stop}, {start} + {length});")
             loop[0] = loop[0].replace(f"= {begin};", f"= {start};", 1).replace(f"< {stop};", f"< {end};", 1)
@@ -197,6 +197,17 @@ class WatchedLines(PairedLines):
         with self.block(f"if (slinky_done > {PATIENCE})"):
             self.write("slinky_done = 0;")
             self.write(f"if (slinky_is_interrupted()) return {INTERRUPTED};")
+
+
+def _length_of_piece(count: int, step: str) -> str:
+    """So many steps at most, as many as there is room for in 64 bits beside a place: a product of two constants would be
+    an `int`, of 32."""
+    most = _MOST_LENGTH // (int(step) if step.isdigit() else LARGEST)
+    count = min(count, max(most, 1))
+    return f"{count * int(step)}LL" if step.isdigit() else f"{count}LL * {step}"
+
+
+_MOST_LENGTH = 1 << 62
 
 
 def parameters_of(given: Given) -> dict[str, str]:
