@@ -47,8 +47,8 @@ from numpy_templates import (
 Array = np.ndarray[Any, Any]
 
 _OF_ELEMENTS = re.compile(r'mode="wrap"|"ii')
-"""What NumPy must not be asked of axes without elements: `np.take` looks for one without end where nothing else is to be
-taken, and the diagonal of 0 x 1 elements that `np.einsum` gives is one of memory that is somebody else's."""
+"""What NumPy must not be asked of axes without elements: `np.take` looks for one without end where nothing else is to
+be taken, and the diagonal of 0 x 1 elements that `np.einsum` gives is of memory that is somebody else's."""
 
 Ways = dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]
 """What makes traced functions, by what it is called."""

@@ -200,8 +200,8 @@ class WatchedLines(PairedLines):
 
 
 def _length_of_piece(count: int, step: str) -> str:
-    """So many steps at most, as many as there is room for in 64 bits beside a place: a product of two constants would be
-    an `int`, of 32."""
+    """So many steps at most, as many as there is room for in 64 bits beside a place. (A product of two constants would
+    be an `int`, of 32.)"""
     most = _MOST_LENGTH // (int(step) if step.isdigit() else LARGEST)
     count = min(count, max(most, 1))
     return f"{count * int(step)}LL" if step.isdigit() else f"{count}LL * {step}"
