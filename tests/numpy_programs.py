@@ -584,7 +584,7 @@ def in_c(optimize: str, is_sanitized: bool, *, is_moved: bool) -> Ways:
 
     checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all") if is_sanitized else ()
     flags = [f"-O{optimize}" if flag.startswith("-O") else flag for flag in compiling.FLAGS]
-    compiling.FLAGS = (*flags, *checks)  # type: ignore[assignment]
+    compiling.FLAGS = (*flags, *checks, "-Werror=overflow")  # type: ignore[assignment]
     streaming.LEAST_BYTES = 100  # small arrays go past the caches, too
     return {"moved": moved} if is_moved else {"in C": partial(jit, native=True, machine=PIECES)}
 
