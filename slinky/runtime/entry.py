@@ -63,7 +63,8 @@ def make_entry(
         "    try:",
         f"        {_targets(arrays)} = arrays",
         "    except ValueError:",
-        f"        {arrays[0]} = None",  # no array: the long way is taken below, where its errors have none behind them
+        # no array: the long way is taken below, where its errors have none behind them
+        f"        {arrays[0]} = None" if arrays else "        return other(arrays, scalars)",
     ]
     for i, p in enumerate(parameters):
         if not at_origin:
