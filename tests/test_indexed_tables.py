@@ -333,3 +333,18 @@ def test_what_can_be_changed_inside_comes_anew() -> None:
         found = traced(IMAGE)[1]
         assert found[0] == []
         found[0].append(1)
+
+
+def test_parts_of_tables_that_nobody_may_write_to() -> None:
+    """It is asked of such a part whether somebody may write to what it is a part of."""
+    table = np.arange(256.0)
+    table.flags.writeable = False
+
+    def added(image: Array) -> Any:
+        part = table[2:142:2]
+        assert part.base is table
+        return image + part, part[3:][0] * image, part.reshape(7, 10)
+
+    _require_the_same(sl.jit(smallest=0)(added)(IMAGE), added(IMAGE))
+    table.flags.writeable = True
+    _require_the_same(sl.jit(smallest=0)(added)(IMAGE), added(IMAGE))

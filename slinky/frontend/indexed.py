@@ -62,8 +62,8 @@ class IndexedArray(np.ndarray):
 
     @property
     def base(self) -> Any:
-        """Whose memory it sees."""
-        return super().base if self._own is None else self._own.base
+        """Whose memory it sees: not its own, where the array itself was made of it (`own_array`)."""
+        return super().base if self._own is None or self._own.base is self else self._own.base
 
     def setflags(self, *given: Any, **named: Any) -> None:
         """Set what is known of its memory, of both."""
