@@ -85,8 +85,8 @@ def _fit(array: LazyArray, entries: tuple[Any, ...]) -> bool:
     return True
 
 
-def _shape_of(mask: Any) -> Shape | None:
-    """The shape of a mask; None of a list that holds lazy arrays."""
+def _shape_of(mask: Any) -> Shape:
+    """The shape of a mask; that of a number, which fits nothing, for a list that holds lazy arrays."""
     if lazy_arrays(mask) and type(mask) is not LazyArray:
         return ()
     return mask._shape if type(mask) is LazyArray else np.shape(mask)
