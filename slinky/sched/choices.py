@@ -178,10 +178,12 @@ class Choices:
         calls and lines: where these, with what anything takes in memory, take longer, no lower strips are looked at.
         """
         extent, workers = track.strips.extent, self.aims.workers
-        if not track.members and workers < 2:
+        is_shared = self._may_be_shared(track)
+        if not track.members and not is_shared:
             return []
         flow, found = None, list[Choice]()
         steps, loops, fixed_in_all = track.steps, track.loops, fixed
+        handovers = steps * track.handovers if is_shared else 0.0
         heights = heights_of(track, min(self.costs.most_live(track), self.aims.most_live))
         of_tasks = height_of_tasks(track) if workers > 1 else 1
         if heights and heights[-1] < of_tasks <= extent // workers and track.live(of_tasks) <= self.aims.most_live:
@@ -202,8 +204,8 @@ class Choices:
             if height == 1 and not steps and any(member.window for member in track.members):
                 seconds *= ONE_ROW
             own = [self._choice(track, height, 1, seconds, live, 0)] if track.members else []
-            if workers > 1:
-                handed = self.costs.handed_over(-(-extent // height), steps * track.handovers, loops)
+            if is_shared:
+                handed = self.costs.handed_over(-(-extent // height), handovers, loops)
                 own += self._parallel(track, height, seconds, live, handed, of_tasks)
             if own:
                 least = min(least, self._least(own))
@@ -214,7 +216,8 @@ class Choices:
         """A group in which a reduction is taken to pieces in the strips: in strips of each height, and pieces of each
         length. More pieces are more calls, as lower strips are, and then no more are looked at (see `_along`)."""
         machine, extent, loops = self.aims.machine, track.strips.extent, track.loops
-        handovers, found = track.handovers, list[Choice]()
+        is_shared, found = self._may_be_shared(track), list[Choice]()
+        handovers = track.handovers if is_shared else 0.0
         for piece in nest.pieces():
             live, steps = partial(nest.live, track, piece=piece), nest.steps(track, piece)
             most = _SURELY * ABOUT_AS_GOOD * self.aims.workers * least
@@ -228,24 +231,29 @@ class Choices:
                 held = live(height)
                 seconds += self.costs.nested(track, nest, height, piece)
                 own = [self._choice(track, height, 1, seconds, held, 0)]
-                handed = self.costs.handed_over(-(-extent // height), steps * handovers, loops)
-                own += self._parallel(track, height, seconds, held, handed)
+                if is_shared:
+                    handed = self.costs.handed_over(-(-extent // height), steps * handovers, loops)
+                    own += self._parallel(track, height, seconds, held, handed)
                 for each in own:
                     each.nest, each.piece = nest, piece
                 least = min(least, self._least(own))
                 found += own
         return found
 
+    def _may_be_shared(self, track: Track) -> bool:
+        """Whether several workers may take the strips of a group: not what is added up from one to the next, nor what
+        runs on all cores by itself."""
+        if self.aims.workers < 2 or track.strips.is_reduced:
+            return False
+        return self.aims.machine.product_threads < 2 or not any(self.calls[i].has_threads for i in track.calls)
+
     def _parallel(
         self, track: Track, height: int, seconds: float, live: float, handed: float, least: int = 1
     ) -> list[Choice]:
-        """The same by several workers, where there is enough to do for each, and little is done twice: one, or none.
-        Then it takes as long as one waits for the others, besides. Of several strips, each is at `least` so high."""
+        """The same by several workers, which may share it, where there is enough to do for each, and little is done
+        twice: one, or none. Then it takes as long as one waits for the others, besides. Of several strips, each is at
+        `least` so high."""
         workers, extent = self.aims.workers, track.strips.extent
-        if workers < 2 or track.strips.is_reduced:
-            return []
-        if self.aims.machine.product_threads > 1 and any(self.calls[i].has_threads for i in track.calls):
-            return []
         for most in (TASKS_PER_WORKER * workers, workers):
             rows = _up(_up(extent, most) // most, height)
             tasks = -(-extent // rows)

@@ -31,16 +31,7 @@ from slinky.sched.choices import Aims, Choice, Choices
 from slinky.sched.costs import Costs
 from slinky.sched.explaining import Why, seconds_text
 from slinky.sched.relations import Relations, Strips, is_read_by
-from slinky.sched.tracks import (
-    REDUCING,
-    Last,
-    Track,
-    lines_of,
-    row_bytes_of,
-    steps_of,
-    track_of,
-    work_of,
-)
+from slinky.sched.tracks import Track, last_of, track_of
 
 MOST_MEMBERS = 64
 """How large a group grows: what a rewrite costs grows with the loop that it changes."""
@@ -382,7 +373,7 @@ class _Grower:
             found = [s for s in same if s is not None]
             if len(found) == len(lasts) and not (strips.is_reduced and len(lasts) > 1):
                 each = zip(lasts, found, strict=True)
-                yield track_of(tuple(self._last(i, s) for i, s in each))
+                yield track_of(tuple(last_of(self.calls[i], i, s) for i, s in each))
 
     def _like(self, strips: Strips, i: int) -> Strips | None:
         """Strips of another call at the same coordinates of the dimension at the same place."""
@@ -395,17 +386,9 @@ class _Grower:
         return None if best is None else Group(lasts, members, tracks, best)
 
     def _single(self, i: int) -> Group:
-        group = self._group((i,), (), tuple(track_of((self._last(i, s),)) for s in self.calls[i].strips))
+        group = self._group((i,), (), tuple(track_of((last_of(self.calls[i], i, s),)) for s in self.calls[i].strips))
         assert group is not None
         return group
-
-    def _last(self, i: int, strips: Strips) -> Last:
-        call = self.calls[i]
-        if strips.is_reduced and call.in_loops:  # what adds a piece to what is known is a callback
-            call = attrs.evolve(call, in_loops=False)
-        position, state = strips.position, sum(w.bytes for w in call.writes) if strips.is_reduced else 0.0
-        lines, steps = lines_of(call, position), steps_of(call, position) + (REDUCING if strips.is_reduced else 0.0)
-        return Last(i, strips, row_bytes_of(call, strips), lines, steps, work_of(call, strips), state)
 
 
 _Merging: TypeAlias = tuple[tuple[Group, ...], Group]

@@ -180,12 +180,6 @@ class _Totals:
     states: float
     """The bytes that reductions hand on."""
 
-    def and_lines(self, lines: Lines, slope: float) -> _Totals:
-        """These, and the lines of one call more."""
-        if lines.is_cut:
-            return attrs.evolve(self, cut_lines=(*self.cut_lines, (lines, slope)))
-        return attrs.evolve(self, whole_lines=self.whole_lines + lines.whole)
-
     def and_members(self, members: Sequence[Member]) -> _Totals:
         """These, and some producers more."""
         if not members:
@@ -323,12 +317,24 @@ def track_of(lasts: tuple[Last, ...]) -> Track:
     """A track without members."""
     needs: _Needs = {}
     size, steps, states = (sum(each) for each in zip(*[(n.row_bytes, n.steps, n.state) for n in lasts], strict=True))
-    loops = sum(last.work.in_loops for last in lasts)
-    totals = _Totals(size, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, (), steps, loops, states)
+    loops = sum([last.work.in_loops for last in lasts])
+    whole = sum([last.lines.whole for last in lasts if not last.lines.is_cut])
+    cut = tuple([(last.lines, 1.0) for last in lasts if last.lines.is_cut])
     for last in lasts:
         _note_reads(last.strips, _Need(last.index, 0, 1.0, 0.0, 0.0, 0.0), needs)
-        totals = totals.and_lines(last.lines, 1.0)
-    return Track(lasts, (), needs, totals)
+    return Track(lasts, (), needs, _Totals(size, 0.0, 0.0, 0.0, 1.0, 0.0, whole, cut, steps, loops, states))
+
+
+def last_of(call: Related, i: int, strips: Strips) -> Last:
+    """A call as one that a group is there for, in strips."""
+    if strips.position is not None:
+        alone = _alone(call, strips.position)
+        assert alone is not None
+        return Last(i, strips, alone.row_bytes, alone.lines, alone.steps, alone.work, 0.0)
+    if call.in_loops:  # what adds a piece to what is known is a callback
+        call = attrs.evolve(call, in_loops=False)
+    steps, state = steps_of(call, None) + REDUCING, float(sum(w.bytes for w in call.writes))
+    return Last(i, strips, 0.0, lines_of(call, None), steps, work_of(call, strips), state)
 
 
 def height_of_tasks(track: Track) -> int:
