@@ -22,13 +22,15 @@ from scheduled import stencils
 import slinky as sl
 from benchmarks import pyramid
 from benchmarks.apps import load
+from slinky.cursors.editing import Edit
+from slinky.ir.copies import with_bounds
 from slinky.ir.operations import Callback
 from slinky.sched import costs, grouping
 from slinky.sched.callbacks import Operations, has_threads, operations_of
 from slinky.sched.choices import ABOUT_AS_GOOD, Aims
 from slinky.sched.explaining import Decision
 from slinky.sched.grouping import grouping as grouped
-from slinky.sched.relations import relations
+from slinky.sched.relations import relations, relations_after, relations_for
 from slinky.sched.tracks import lines_of
 
 y, x = sl.variables("y x")
@@ -291,6 +293,35 @@ def test_where_primitives_refuse_it_nothing_is_computed_twice(monkeypatch: pytes
     told = sl.explain(q)
     assert told.seconds <= told.unscheduled_seconds * ABOUT_AS_GOOD
     assert "clone_call" not in str(q.history())
+
+
+@pytest.mark.parametrize("backend", ["python", "native"])
+def test_of_a_program_with_a_call_more_only_what_changed_is_asked_again(backend: str) -> None:
+    """What is found is what asking everything again finds."""
+    app = load("histogram")
+    p, arrays = app.build(), app.arrays((1536, 2560))
+    before = relations_for(backend, p, arrays, {})
+    new = sl.clone_call(p, "luma", "equalise")
+    after, anew = relations_after(backend, new, before), relations_for(backend, new, arrays, {})
+    assert len(after.calls) == len(anew.calls) == len(before.calls) + 1
+    for one, other in zip(after.calls, anew.calls, strict=True):
+        assert attrs.evolve(one, call=other.call) == other
+        assert new.same(one.call, other.call)
+    assert (after.outputs, after.held) == (anew.outputs, anew.held)
+    assert len([call for call in after.calls if not any(call is known for known in before.calls)]) == 2
+
+
+def test_a_call_is_asked_again_whose_buffers_have_other_bounds() -> None:
+    """The bounds of a buffer clamp the call that writes it, which is the very one that it was."""
+    p, around = stencils(1), sl.Buffer(np.zeros((66, 66), np.int16), min=(-1, -1))
+    before = relations(p, around, (64, 64))
+    alloc = p.find("alloc b0")._alloc
+    edit = Edit(p._version)
+    edit.update(with_bounds(alloc, tuple(sl.interval(i.min + 8, i.max) for i in alloc.box), alloc.folds))
+    new = sl.Pipeline(edit.finish_with("a test", edit.changes()))
+    after = relations_after("python", new, before)
+    assert [call.elements for call in before.calls] == [66 * 66, 64 * 64]
+    assert [call.elements for call in after.calls] == [58 * 58, 64 * 64]
 
 
 def counted_first(heavy: Callable[..., object]) -> sl.Pipeline:

@@ -27,7 +27,7 @@ from slinky.sched.choices import ABOUT_AS_GOOD, Aims
 from slinky.sched.explaining import Decision, Explanation, ProgramBytes, explained
 from slinky.sched.group_loops import in_loops
 from slinky.sched.machines import Machine, this_machine_for
-from slinky.sched.recomputing import Recomputed, Related, recomputed
+from slinky.sched.recomputing import Recomputed, recomputed
 from slinky.sched.relations import Relations, relations_for
 from slinky.symbolic import is_integer
 
@@ -96,7 +96,7 @@ def _auto_schedule(
     before = ProgramBytes(p, found, aims.workers)
     least: tuple[int, sl.Pipeline] | None = None
     for tried in _aims(aims, max_bytes):
-        each, again = _grouped(p, found, tried, lambda new: relations_for(aims.backend, new, arrays, scalars))
+        each, again = _grouped(p, found, tried)
         made = in_loops(p, found, again, each)
         scheduled, after = made.pipeline, ProgramBytes(made.pipeline, found, each.workers)
         if max_bytes is None or int(after) <= max_bytes:
@@ -161,7 +161,7 @@ def _aims(aims: Aims, max_bytes: int | None) -> Iterator[Aims]:
             yield attrs.evolve(aims, workers=1, most_live=live, spare_memory=True)
 
 
-def _grouped(p: sl.Pipeline, found: Relations, aims: Aims, related: Related) -> tuple[Aims, Recomputed]:
+def _grouped(p: sl.Pipeline, found: Relations, aims: Aims) -> tuple[Aims, Recomputed]:
     """Groups, and what they were made for: by the model, a run takes about as long as it does unscheduled at most.
 
     Memory is worth some time, and less of it where all groups together would take longer; but where it is bounded,
@@ -169,7 +169,7 @@ def _grouped(p: sl.Pipeline, found: Relations, aims: Aims, related: Related) -> 
     """
     for share in _SHARES:
         tried = attrs.evolve(aims, memory_share=share)
-        again = recomputed(p, found, tried, related)
+        again = recomputed(p, found, tried)
         if aims.is_bounded or again.groups.seconds <= ABOUT_AS_GOOD * again.unscheduled_seconds:
             break
     return tried, again

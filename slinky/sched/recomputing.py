@@ -9,15 +9,14 @@ Invariant: nothing here but public names of slinky; a call is made again only wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 import attrs
 
 import slinky as sl
 from slinky.sched.choices import Aims
 from slinky.sched.grouping import Grouping, grouping
-from slinky.sched.relations import Relations
+from slinky.sched.relations import Relations, relations_after
 
 MOST_TRIED = 4
 """How many calls it is tried for, those first that write most."""
@@ -27,9 +26,6 @@ MOST_CALLS = 256
 
 MOST_READERS = 8
 """A call that more groups read is held in full: to compute it for each takes longer, and so does deciding."""
-
-Related: TypeAlias = Callable[[sl.Pipeline], Relations]
-"""The relations of another version of a program, for the same arrays."""
 
 
 @attrs.frozen
@@ -42,7 +38,7 @@ class Recomputed:
     unscheduled_seconds: float
 
 
-def recomputed(p: sl.Pipeline, found: Relations, aims: Aims, related: Related) -> Recomputed:
+def recomputed(p: sl.Pipeline, found: Relations, aims: Aims) -> Recomputed:
     """The pipeline in which some calls are made once more; as it was where that is no better."""
     first = best = grouping(found, aims)
     tried = [found.calls[i].call for i in _candidates(found, best)]
@@ -50,7 +46,7 @@ def recomputed(p: sl.Pipeline, found: Relations, aims: Aims, related: Related) -
         new = _made_again(p, found, best, call)
         if new is None:
             continue
-        relations = related(new)
+        relations = relations_after(aims.backend, new, found)
         groups = grouping(relations, aims)
         if groups.cost < best.cost:
             p, found, best = new, relations, groups

@@ -11,14 +11,14 @@ Invariant: nothing rests on these answers but how good a schedule is. Whether it
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import attrs
 
 from slinky.cursors.cursors import CallCursor
 from slinky.errors import OperationError
-from slinky.ir.effects import clamped_numbers, numeric_reads, numeric_writes
+from slinky.ir.effects import calls_in, clamped_numbers, numeric_reads, numeric_writes
 from slinky.ir.operations import Callback, Copy, Expression
 from slinky.ir.regions import global_boxes, global_dtypes
 from slinky.ir.statements import Alloc, Call
@@ -160,6 +160,8 @@ class Relations:
     """Buffers that statements inside loops and conditions touch, too: their producers cannot be moved freely."""
     values: Mapping[Expr, int] = attrs.field(eq=False, repr=False)
     """What is known of the parameters of the program, for these arrays."""
+    prober: _Prober = attrs.field(eq=False, repr=False)
+    """Who found them: of a later version of the program it need not ask everything again."""
 
 
 def relations(p: Pipeline, *arrays: object, **scalars: Any) -> Relations:
@@ -174,12 +176,25 @@ def relations(p: Pipeline, *arrays: object, **scalars: Any) -> Relations:
 
 def relations_for(backend: str, p: Pipeline, arrays: tuple[object, ...], scalars: Mapping[str, Any]) -> Relations:
     """The same, with which calls a back end runs in loops of its own."""
-    found = relations(p, *arrays, **scalars)
+    return _told(backend, relations(p, *arrays, **scalars))
+
+
+def relations_after(backend: str, p: Pipeline, before: Relations) -> Relations:
+    """Those of a later version of a program, for the same arrays. Of a call that is as it was, nothing is asked again:
+    it has the cursor that it had, into the version before."""
+    return _told(backend, _Prober(p, before.values).relations_after(before))
+
+
+def _told(backend: str, found: Relations) -> Relations:
+    """Relations with which calls a back end runs in loops of its own."""
     if backend == "python":
         return found
-    funcs = {call.call._id: call.call._call.func for call in found.calls}
-    told = {i: makes_loops_of(backend, func) for i, func in funcs.items()}
-    return attrs.evolve(found, calls=tuple(attrs.evolve(call, in_loops=told[call.call._id]) for call in found.calls))
+    told = [makes_loops_of(backend, call.call._call.func) for call in found.calls]
+    calls = [
+        call if call.in_loops == in_loops else attrs.evolve(call, in_loops=in_loops)
+        for call, in_loops in zip(found.calls, told, strict=True)
+    ]
+    return attrs.evolve(found, calls=tuple(calls))
 
 
 class _Prober:
@@ -199,13 +214,35 @@ class _Prober:
                 self.dtypes[statement.buffer] = statement.dtype
 
     def relations(self) -> Relations:
+        """What is found out about all calls."""
+        return self._relations(self.related)
+
+    def relations_after(self, before: Relations) -> Relations:
+        """The same, where some calls are known of a version before."""
+        known = {call.call._id: call for call in before.calls}
+        self.efforts = before.prober.efforts
+
+        def related(call: Call) -> Related:
+            found = known.get(call.id)
+            if found is None or found.call._call is not call or not self._knows_buffers_of(call, before.prober):
+                return self.related(call)
+            return found
+
+        return self._relations(related)
+
+    def _relations(self, related: Callable[[Call], Related]) -> Relations:
         program = self.p.program
         calls = [s for s in program.body if isinstance(s, Call)]
         top = {call.id for call in calls}
-        inside = [c._call for c in self.p.find_all("_ = _") if c._id not in top]
+        inside = [call for call in calls_in(program.body) if call.id not in top]
         held = frozenset(name for call in inside for name in (*call.reads, *call.writes))
         outputs = frozenset(o.name for o in program.outputs)
-        return Relations(tuple(self.related(call) for call in calls), outputs, held, self.values)
+        return Relations(tuple(map(related, calls)), outputs, held, self.values, self)
+
+    def _knows_buffers_of(self, call: Call, other: _Prober) -> bool:
+        """Whether what a call reads and writes has the bounds that it had for another version."""
+        buffers = (*call.reads, *call.writes)
+        return all(self.boxes[b] == other.boxes[b] and self.dtypes[b] == other.dtypes[b] for b in buffers)
 
     def related(self, call: Call) -> Related:
         box = clamped_numbers(call, self.values, self.boxes.__getitem__)
@@ -220,13 +257,22 @@ class _Prober:
         writes, found = tuple(self._written(call, box)), tuple(s for s in strips if s is not None)
         operation = call.func.operation
         block = BLOCK_BYTES if isinstance(operation, Expression) and len(operation.formula.steps) > 1 else math.inf
-        what = Related(
-            cursor, _elements(box), writes, reads, shapes, found, operations_of(operation), _whole(call, box)
+        return Related(
+            cursor,
+            _elements(box),
+            writes,
+            reads,
+            shapes,
+            found,
+            operations_of(operation),
+            _whole(call, box),
+            has_threads=has_threads(operation),
+            edges=self._edges(call),
+            block=block,
+            effort=self._effort(call, box, whole),
+            boxes=tuple(read for _, read in whole),
+            wholes=frozenset(d for d, _ in call.func.whole),
         )
-        threads, edges, effort = has_threads(operation), self._edges(call), self._effort(call, box, whole)
-        boxes, wholes = tuple(read for _, read in whole), frozenset(d for d, _ in call.func.whole)
-        what = attrs.evolve(what, has_threads=threads, edges=edges, block=block, effort=effort)
-        return attrs.evolve(what, boxes=boxes, wholes=wholes)
 
     def _effort(self, call: Call, box: NumericBox, read: list[tuple[str, NumericBox]]) -> Effort | None:
         """What the callback of a call does, if it is a function that is given what the call reads and writes as it
