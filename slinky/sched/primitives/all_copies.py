@@ -13,6 +13,7 @@ import numpy as np
 from slinky.cursors.cursors import CallCursor
 from slinky.cursors.versions import Version
 from slinky.errors import OperationError, SchedulingError, cited
+from slinky.ir.effects import calls_in
 from slinky.ir.operations import Copy
 from slinky.ir.regions import output_region
 from slinky.ir.statements import Alloc, Call
@@ -60,11 +61,12 @@ square(b[max(b.x.min, b.x.min + out.x.min - a.x.max - 1) .. b.x.min + out.x.max 
     tried = {call._id for call in stay}
     kept = _names(p._version, keep)
     while True:
-        copy = next((c for c in p.find_all("_ = _") if _is_copy(c) and c._id not in tried), None)
+        copies = (call.id for call in calls_in(p.program.body) if isinstance(call.func.operation, Copy))
+        copy = next((identity for identity in copies if identity not in tried), None)
         if copy is None:
             return p, ()
-        tried.add(copy._id)
-        p = _without(p, copy, kept)
+        tried.add(copy)
+        p = _without(p, CallCursor(p._version, copy), kept)
 
 
 def _names(version: Version, keep: object) -> set[str]:
@@ -74,10 +76,6 @@ def _names(version: Version, keep: object) -> set[str]:
         if not isinstance(name, str) or not version.is_allocated(name):
             raise OperationError(f"keep must be names of intermediates of the pipeline, got {cited(name)}")
     return set(names)
-
-
-def _is_copy(cursor: object) -> bool:
-    return isinstance(cursor, CallCursor) and isinstance(cursor._call.func.operation, Copy)
 
 
 def _without(p: Pipeline, copy: CallCursor, kept: set[str]) -> Pipeline:
