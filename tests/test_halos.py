@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import hypothesis.strategies as st
@@ -13,7 +14,7 @@ from hypothesis import example, given
 from traced import MACHINE, PIECES, assert_same, for_c, image, jit
 
 import slinky as sl
-from slinky.frontend import rearranging
+from slinky.frontend import halos, rearranging
 
 LENGTHS = (64, 70, 97)
 """Of axes along which a roll may be a slice, and one more."""
@@ -52,6 +53,22 @@ def test_neighbours_of_neighbours_are_copied_once() -> None:
     a = image(300, 200, dtype=np.float64)
     assert copies(smoothed, a) == 1
     assert_same(jit(smoothed, machine=PIECES)(a), smoothed(a))
+
+
+@pytest.mark.parametrize("times", [2, 8])
+def test_how_far_is_read_is_looked_at_as_often_however_many_are_rolled(
+    monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    made = []
+
+    class Counted(halos._Reach):
+        def __init__(self, *given: Any) -> None:
+            made.append(self)
+            super().__init__(*given)
+
+    monkeypatch.setattr(halos, "_Reach", Counted)
+    assert copies(partial(smoothed, times=times), image(300, 200, dtype=np.float64)) == 1
+    assert len(made) <= 4
 
 
 def test_what_is_read_too_far_beyond_its_ends_is_copied() -> None:

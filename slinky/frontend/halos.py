@@ -15,7 +15,7 @@ that no input tells are the same ones in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 from typing import TypeAlias
 
 import attrs
@@ -46,13 +46,15 @@ def with_halos(
     graph = _Graph(nodes, {view.result for view in outputs})
     slices = {node for node in rolls if graph.may_be_slice(node)}
     chosen = {n for n in slices if in_loops or not _is_along_rows(n) or not is_arithmetic(n.operands[0].result.node)}
-    chosen -= {node for node in chosen if len(_Reach(graph, chosen).leaves(node)) > MOST_COPIED}
     reach = _Reach(graph, chosen)
-    copied, everywhere = reach.copied(), _Reach(graph, slices)
-    more = {node for node in slices - chosen if _is_no_more(everywhere.leaves(node), copied)}
-    more |= {node for node in slices - chosen if node.results[0] in copied}  # else all of it is copied once more
-    if more:
-        reach = _Reach(graph, chosen | more)
+    if wide := {node for node in chosen if len(reach.leaves(node)) > MOST_COPIED}:
+        reach = _Reach(graph, chosen - wide)
+    if others := slices - reach.slices:
+        copied, everywhere = reach.copied(), _Reach(graph, slices)
+        more = {node for node in others if _is_no_more(everywhere.leaves(node), copied)}
+        more |= {node for node in others if node.results[0] in copied}  # else all of it is copied once more
+        if more:
+            reach = _Reach(graph, reach.slices | more)
     wider = _Wider(reach)
     for node in nodes:
         wider.add(node)
@@ -99,7 +101,7 @@ class _Graph:
 class _Reach:
     """How far beyond the ends of results is read, where some rolls are slices."""
 
-    def __init__(self, graph: _Graph, slices: Collection[Node]) -> None:
+    def __init__(self, graph: _Graph, slices: Set[Node]) -> None:
         self._graph = graph
         self.slices = slices
         self.wide: set[Node] = set()
