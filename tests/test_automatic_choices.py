@@ -20,7 +20,7 @@ import pytest
 from scheduled import stencils
 
 import slinky as sl
-from benchmarks import pyramid
+from benchmarks import first, pyramid
 from benchmarks.apps import load
 from slinky.cursors.editing import Edit
 from slinky.ir.copies import with_bounds
@@ -331,6 +331,21 @@ def counted_first(heavy: Callable[..., object]) -> sl.Pipeline:
     sl.reductions.sum(made[:, :], total[()])
     sl.Func(lambda m, t, o: np.subtract(m, t, out=o), [made[y, x], total[()]], [out[y, x]], name="last")
     return sl.build_pipeline([inp], [out], require=[sl.same_shape(inp, out)])
+
+
+def test_of_calls_that_write_as_much_the_last_is_made_again_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it is made of is then computed with it, and need not be tried."""
+    jit: Any = sl.jit
+    p = jit(first.reductions, smallest=0).pipeline(np.zeros((2048, 2048)), np.zeros(2048))
+    tried, clone_call = [], sl.clone_call
+
+    def noted(p: sl.Pipeline, call: sl.CallCursor, *given: Any) -> Any:
+        tried.append(call.name())
+        return clone_call(p, call, *given)
+
+    monkeypatch.setattr(sl, "clone_call", noted)
+    scheduled(p, (2048, 2048), (2048,))
+    assert tried == ["e"]
 
 
 def long(source: Array, target: Array) -> None:

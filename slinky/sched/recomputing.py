@@ -54,11 +54,12 @@ def recomputed(p: sl.Pipeline, found: Relations, aims: Aims) -> Recomputed:
 
 
 def _candidates(found: Relations, groups: Grouping) -> Iterator[int]:
-    """The calls that several groups read, and that are computed with none of them: the largest first."""
+    """The calls that several groups read, and that are computed with none of them: the largest first; of those as large
+    the last, for what it is made of may then be computed with it."""
     inside = {i for group in groups.groups for i in group.members}
     among = _Reading(found, groups)
     sizes = {i: sum(w.bytes for w in call.writes) for i, call in enumerate(found.calls) if i not in inside}
-    for i in sorted(sizes, key=lambda i: (-sizes[i], i)):
+    for i in sorted(sizes, key=lambda i: (-sizes[i], -i)):
         written = {w.buffer for w in found.calls[i].writes}
         if not written & (found.outputs | found.held) and len(among.of(i)) > 1:
             yield i
