@@ -671,6 +671,16 @@ def test_functions_of_numpys_are_no_operators(function: Any) -> None:
     check(function, X)
 
 
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32, int, bool, np.uint8])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.complex64])
+def test_products_take_numbers_for_arrays(kind: Any, dtype: Any) -> None:
+    """Of `np.dot`, a number of Python's has the dtype of an array of it, and does not take on that of others."""
+    function = jit(lambda x, t: (np.dot(x, t), np.dot(t, x), x.dot(t), np.dot(x[0], t), np.inner(x, t)))
+    for t in (2, 3, 2):
+        x = X.astype(dtype)
+        traced.assert_same(function(x, kind(t)), function.__wrapped__(x, kind(t)))
+
+
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32])
 def test_scalars_are_compared_as_numpy_compares_them(kind: Any) -> None:
     """Python turns a comparison of a float of its own and an array around, and not one of NumPy's."""

@@ -255,7 +255,7 @@ def dot(a: Value, b: Value) -> Any:
     trace = trace_of((a, b))
     left, right = lifted(a, trace), lifted(b, trace)
     if not left._shape or not right._shape:
-        return pointwise(np.multiply, (a, b), name="multiply", into=True)
+        return pointwise(np.multiply, (left, right), name="multiply", into=True)  # no numbers: these have dtypes here
     if len(left._shape) > 2 or len(right._shape) > 2:
         raise NotUnderstoodError("more than two dimensions")
     return matmul(left, right)
