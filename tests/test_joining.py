@@ -56,7 +56,7 @@ def test_what_numpy_gives(what: str, dtype: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error" if what in LAZY else "ignore", sl.ForcedValueWarning)
         for shape in ((5, 4), (4, 4), (7, 9)):
-            for k in (1.5, 2.5):
+            for k in (1.5, 2.5, np.float64(1.5), np.float32(2.5), np.float64(3.5)):
                 x = (np.random.default_rng(shape).random(shape) * 9).astype(dtype)
                 found, expected = outcome(traced, x, k), outcome(function, x, k)
                 if isinstance(expected[0], type):

@@ -14,7 +14,7 @@ from slinky.frontend.arrays import LazyArray
 from slinky.frontend.calling import converted, sized
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.indexed import indexed_array, own_array
-from slinky.frontend.reals import Real
+from slinky.frontend.reals import Real, now
 from slinky.frontend.sizes import Size, known
 from slinky.frontend.tracing import Trace
 
@@ -71,7 +71,7 @@ def _as_numpy_has_it(item: Any) -> Any:
 
 
 def _for_the_dtype(item: Any) -> Any:
-    """What decides on the dtype of all: numbers of Python give way to others."""
+    """What decides on the dtype of all: numbers of Python give way to others, scalars of NumPy's do not."""
     if type(item) in (Real, Size):
-        return 1.0 if type(item) is Real else 1
+        return type(now(item))(1) if type(item) is Real else 1
     return item if _is_number(item) else item.dtype
