@@ -286,22 +286,24 @@ class Pipeline:
         /,
         *arrays: object,
         path: str | PathLike[str],
+        backend: str = "python",
         threads: int | None = None,
         **scalars: float,
     ) -> RunStatistics:
         """Run, and write what happened when, call by call, to a file that Perfetto opens (ui.perfetto.dev).
 
-        If the run ends with an error, the file shows what happened before; it is not touched if nothing did. Raises
-        what `run` raises, and `ArgumentError` before the run where the file cannot be written, as in a folder that is
-        not there.
+        `backend` and `threads` are as of `run`. If the run ends with an error, the file shows what happened before; it
+        is not touched if nothing did. Raises what `run` raises, and `ArgumentError` before the run where the file
+        cannot be written, as in a folder that is not there.
         """
         from slinky.runtime.traces import Tracer, require_writable
 
+        require_backend(backend)
         require_writable(path)
         tracer = Tracer()
         statistics: RunStatistics | None = None
         try:
-            statistics = self._run(arrays, scalars, "python", RunOptions(hooks=tracer.hooks(), threads=threads))
+            statistics = self._run(arrays, scalars, backend, RunOptions(hooks=tracer.hooks(), threads=threads))
             return statistics
         finally:
             if statistics is not None or tracer.has_events:

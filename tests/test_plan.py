@@ -277,6 +277,16 @@ def test_a_trace_is_a_file_of_events(tmp_path: Path) -> None:
     assert named == {"process_name": "stencil", "thread_name": "MainThread"}
 
 
+def test_a_trace_is_of_the_back_end_that_is_asked_for(tmp_path: Path) -> None:
+    path, p = tmp_path / "trace.json", in_pieces(chain(np.negative, np.negative), 1, 5)
+    traced = p.trace(np.zeros(10), np.zeros(10), path=path, backend="interpreter")
+    run = p.run(np.zeros(10), np.zeros(10), backend="interpreter")
+    assert (traced.calls, traced.peak_bytes) == (run.calls, run.peak_bytes)
+    assert traced.peak_bytes != p.run(np.zeros(10), np.zeros(10)).peak_bytes
+    with pytest.raises(sl.ArgumentError, match="there is no back end 'fast'"):
+        p.trace(np.zeros(10), np.zeros(10), path=path, backend="fast")
+
+
 def test_the_threads_of_a_trace_have_small_numbers(tmp_path: Path) -> None:
     """Perfetto drops numbers of more than 32 bits, as the system's are."""
     both = threading.Barrier(2, timeout=60)
