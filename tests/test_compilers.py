@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -131,6 +132,40 @@ def test_a_compiler_that_is_asked_to_hide_functions_shows_those_of_libraries(
     values = np.ones((2, 3), np.float32)
     assert np.array_equal(p.compile(backend="native")(values), values * 2)
     assert list(folder.glob("*.so"))
+
+
+@needs_compiler
+@pytest.mark.parametrize("what", ["address", "thread"])
+def test_a_compiler_that_is_asked_for_what_would_end_the_process_is_refused(
+    what: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sanitizers whose runtime must be there when a process begins."""
+    found = compiling.compiler()
+    assert found is not None
+    command = [*found.command, f"-fsanitize={what}"]
+    if subprocess.run(
+        [*command, "-fsyntax-only", "-x", "c", "-"], input=b"", capture_output=True, check=False
+    ).returncode:
+        pytest.skip("the compiler has no such flag")
+    monkeypatch.setenv("CC", shlex.join(command))
+    p, _ = of(lambda a: a * 2, np.float32)
+    for backend in NATIVE:
+        with pytest.raises(sl.CompilationError, match=f"asked for -fsanitize={what}, whose runtime ends processes"):
+            p.compile(backend=backend)
+    assert not list(folder.glob("*.so"))
+
+
+@needs_compiler
+def test_where_no_folder_can_be_written_to_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    compiling._own_folder.cache_clear()
+    try:
+        with pytest.raises(sl.CompilationError, match=r"neither in .*file, nor in a temporary folder"):
+            compiling.library("int sixteen(void) { return 16; }\n", compiling.compiler())  # type: ignore[arg-type]
+    finally:
+        compiling._own_folder.cache_clear()
 
 
 def test_a_folder_that_is_removed_while_something_is_compiled_there_is_not_missed(

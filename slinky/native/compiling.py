@@ -93,7 +93,7 @@ class Compiler:
 
     def digest(self, text: str) -> str:
         """What a library of a text is named by: all that it depends on."""
-        words = "\0".join([text, *self.command, self.version, *self.flags, processor()])
+        words = "\0".join([text, *self.command, self.version, *self.flags, processor(), *_sanitizers()])
         return hashlib.sha256(_in_bytes(words)).hexdigest()
 
     def file(self, text: str) -> Path:
@@ -309,15 +309,40 @@ _REQUIRED = """
 #error the compiler is asked to compute with other numbers than the text says, by which results are others
 #endif
 _Static_assert(sizeof 1.0 == sizeof(double), "the compiler is asked to read numbers of the text as shorter ones");
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
 """
 """Stands behind each text that is compiled: who asks for faster results says `fast=True`."""
+
+_SANITIZERS = {"asan": "ADDRESS", "tsan": "THREAD"}
+"""Those whose runtime ends a process that did not begin with it: its name, and that of what is asked for."""
+
+
+@cache
+def _sanitizers() -> tuple[str, ...]:
+    """Those whose runtimes this process began with, as `LD_PRELOAD` lets it."""
+    process = ctypes.CDLL(None) if os.name == "posix" else None
+    return tuple([name for name in _SANITIZERS if hasattr(process, f"__{name}_init")])
+
+
+def _required() -> str:
+    """What a compiler must not be asked for, in its own words."""
+    others = [what for name, what in _SANITIZERS.items() if name not in _sanitizers()]
+    return _REQUIRED + "".join(
+        f"#if defined __SANITIZE_{what}__ || __has_feature({what.lower()}_sanitizer)\n"
+        f"#error the compiler is asked for -fsanitize={what.lower()}, whose runtime ends processes "
+        "that began without it\n"
+        "#endif\n"
+        for what in others
+    )
 
 
 def _compile(text: str, made_by: Compiler, path: Path) -> None:
     try:
         with tempfile.TemporaryDirectory(dir=path.parent.absolute(), prefix="making-") as making:
             source, made = Path(making) / "kernel.c", Path(making) / "kernel.so"
-            source.write_bytes(_in_bytes(text + _REQUIRED))
+            source.write_bytes(_in_bytes(text + _required()))
             try:
                 _run([*made_by.command, *made_by.flags, "-o", str(made), str(source), "-lm"], made)
             except CompilationError:
@@ -410,8 +435,14 @@ def _is_for_data_alone(folder: Path) -> bool:
 
 @cache
 def _own_folder() -> Path:
-    """A folder of this process, which is there until that ends."""
-    folder = Path(tempfile.mkdtemp(prefix="slinky-native-"))
+    """A folder of this process, which is there until that ends. Raises `NoRoomError`."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="slinky-native-"))
+    except OSError as error:
+        raise NoRoomError(
+            f"what is compiled cannot be kept: neither in {cache_folder(os.environ.get('SLINKY_CACHE'))}, nor in a "
+            f"temporary folder: {error}"
+        ) from None
     atexit.register(_remove_at_exit, folder, os.getpid())
     return folder
 
