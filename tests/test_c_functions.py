@@ -133,7 +133,7 @@ def test_coordinates_are_known_with_pass_buffers_alone(backend: str) -> None:
     [
         ("i1", "int8_t", (3, -128, np.int64(-7), 3.0, True), (300, np.int64(200), np.int64(-129), 2.7, np.nan, "3")),
         ("u1", "uint8_t", (255, np.int16(3)), (-1, np.int64(-1), 256, b"3", [3])),
-        ("f4", "float", (2.5, 3, np.float64(1e30), np.int64(7), np.inf), ("3", None, [3], 1j)),
+        ("f4", "float", (2.5, 3, np.float64(1e30), np.int64(7), np.inf, 1e-99), ("3", None, [3], 1j, -1e39, 10**400)),
         ("?", "uint8_t", (True, False, np.bool_(True), 1), (2, "yes", None, 0.5)),
     ],
 )
@@ -160,6 +160,46 @@ def test_numbers_are_those_that_the_declared_dtype_holds(
     for number in bad:
         with pytest.raises(sl.CallbackError, match=f"takes its number by as {np.dtype(dtype).name}"):
             run(number)
+
+
+@pytest.mark.parametrize("backend", ["native", "python"])
+@pytest.mark.parametrize("is_told", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "of", "bad"),
+    [
+        ("i1", "int8_t", (np.int64(200), 2.7)),
+        ("u1", "uint8_t", (np.int64(-1),)),
+        ("f4", "float", (1e39, np.float64(-1e300), 2.0**128 - 2.0**103)),
+        ("?", "uint8_t", (2, 0.5)),
+    ],
+)
+def test_numbers_are_those_that_the_declared_dtype_holds_in_loops(
+    dtype: str, of: str, bad: tuple[Any, ...], is_told: bool, backend: str
+) -> None:
+    """Also where the file of a nest has them as constants: these were wrapped, or cut off."""
+    scaled = sl.c_kernel(
+        f"""int scaled(const slinky_buffer *a, const slinky_buffer *to, {of} by)
+        {{
+            for (int64_t x = 0; x < to->extent[0]; x++) ((double *)to->data)[x] = ((const double *)a->data)[x] * by;
+            return 0;
+        }}""",
+        "scaled",
+        inputs={"a": (np.float64, 1)},
+        outputs={"to": (np.float64, 1)},
+        scalars={"by": dtype},
+        dense=1,
+    )
+    for number in bad:
+        if is_told and not isinstance(number, float):
+            continue  # a scalar of a pipeline is a float, or an index
+        a, mid, out = (sl.BufferExpr(name, np.float64, 1) for name in ("a", "mid", "out"))
+        given = sl.scalar("number", float) if is_told else number
+        sl.Func(scaled, [a[x]], [mid[x]], name="scaled", arguments={"by": given})
+        sl.arithmetic(mid[x] + 1, out[x], name="more")
+        p = sl.compute_at(sl.split_loop(sl.build_pipeline([a], [out]), "more.x", 2), "scaled", "for x")
+        names = {"number": number} if is_told else {}
+        with pytest.raises(sl.CallbackError, match=f"takes its number by as {np.dtype(dtype).name}"):
+            p.compile(backend=backend)(np.ones(3), np.zeros(3), **names)
 
 
 @pytest.mark.parametrize("dense", [1, 2])
@@ -508,6 +548,40 @@ def test_what_is_no_compiled_function(given: object) -> None:
         sl.c_function(given, outputs={"out": PLANE})
 
 
+def test_an_address_is_an_integer_of_any_kind() -> None:
+    made = down().address
+    for address in (made, np.int64(made), np.uint64(made)):
+        kernel = sl.c_function(address, inputs={"a": PLANE}, outputs={"out": PLANE}, name="down")
+        assert kernel.address == made
+
+
+def test_functions_of_numba_cannot_write_what_they_read() -> None:
+    """One that is compiled for arrays that its author gave is called with these."""
+    numba = pytest.importorskip("numba")
+    line = (np.float32, 1)
+
+    @numba.njit
+    def spoiling(a: Array, out: Array) -> None:
+        for i in range(out.shape[0]):
+            out[i] = a[i]
+            a[i] = -1
+
+    @numba.njit("void(float32[:], float32[:])")
+    def copying(a: Array, out: Array) -> None:
+        for i in range(out.shape[0]):
+            out[i] = a[i]
+
+    with pytest.raises(sl.GraphError, match="is not compiled by numba for such arrays"):
+        sl.c_function(spoiling, inputs={"a": line}, outputs={"out": line})
+    kernel = sl.c_function(spoiling, outputs={"a": line, "out": line})
+    values, found = np.arange(3, dtype=np.float32), np.zeros(3, np.float32)
+    kernel(values, found)
+    assert (found == [0, 1, 2]).all()
+    assert (values == -1).all()
+    sl.c_function(copying, inputs={"a": line}, outputs={"out": line})(found, values)
+    assert (values == found).all()
+
+
 def test_integers_that_a_parameter_does_not_hold() -> None:
     """The 300 columns are no `uint8_t`, and the rows go backwards, which no `size_t` says."""
     for item, words in (("out.extent[1]: uint8_t", "cannot hold"), ("out.stride[0]: size_t", "cannot hold")):
@@ -555,6 +629,22 @@ def test_a_function_that_fails_in_a_program(tmp_path: Path) -> None:
     status, result = run_in_c(p, [], found, {}, [*COMMAND, *FLAGS], tmp_path)
     assert status == 3
     assert (result[3] == 0).all()
+
+
+@pytest.mark.parametrize("number", [2.0, 1e38, -1e39])
+def test_a_file_takes_the_numbers_that_the_declared_dtype_holds(number: float, tmp_path: Path) -> None:
+    told = sl.c_kernel(
+        "int told(const slinky_buffer *to, float by) { *(double *)to->data = by; return 0; }",
+        "told",
+        outputs={"to": (np.float64, 2)},
+        scalars={"by": np.float32},
+    )
+    out = plane("out", np.float64)
+    sl.Func(told, [], [out[y, x]], name="told", arguments={"by": sl.scalar("by", float)})
+    p = sl.build_pipeline([], [out])
+    found = sl.Buffer(np.full((1, 1), 7.0))
+    status, result = run_in_c(p, [], found, {"by": number}, [*COMMAND, *FLAGS], tmp_path)
+    assert (status, result[0, 0]) == ((1, 7.0) if number == -1e39 else (0, np.float32(number)))
 
 
 def test_a_file_cannot_hold_an_address() -> None:

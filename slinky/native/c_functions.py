@@ -28,7 +28,7 @@ from slinky.graph.buffers import valid_name
 from slinky.ir.given import as_dtype
 from slinky.ir.signatures import Signature
 from slinky.native.adapters import BUFFER, FAILED, NO_MEMORY, TOO_LARGE, flat_text, prototype
-from slinky.native.carriers import converted
+from slinky.native.carriers import held
 from slinky.native.compiling import compiler, library
 from slinky.native.operators import C_TYPES
 from slinky.native.parameters import (
@@ -279,7 +279,7 @@ def _is_passable(array: Array, operand: Operand) -> bool:
 def _converted(name: str, scalar: Scalar, value: Any) -> Any:
     """A number as a function takes it."""
     try:
-        return converted(value, scalar.dtype)
+        return held(value, scalar.dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise CallbackError(f"{name} takes its number {scalar.name} as {scalar.dtype.name}: {error}") from error
 
@@ -421,7 +421,7 @@ def c_function(
         from slinky.native.numba_functions import cfunc_of
 
         again = (_c_function_again, (pointer, inputs, outputs, scalars, name))
-        found = cfunc_of(pointer, arrays, numbers, what)
+        found = cfunc_of(pointer, arrays, count, numbers, what)
     ranks = [(n, rank) for n, _, rank in arrays]
     if parameters is None:
         plain = [Operand(n, of, r, (True,) * r, (False,) * r) for n, of, r in arrays]

@@ -214,6 +214,17 @@ def converted(value: Any, dtype: np.dtype[Any]) -> Any:
     return found
 
 
+def held(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A number as a function of somebody else takes it: converted, to one that the dtype holds; floats are rounded.
+
+    Raises what `converted` raises, and `OverflowError` where a finite number would become an infinite one."""
+    if dtype == np.float32 and not isinstance(value, _NO_NUMBERS) and END_OF_FLOAT32 <= abs(value) < np.inf:
+        raise OverflowError(f"{value!r} is not among the values of {dtype.name}")
+    return converted(value, dtype)
+
+
+END_OF_FLOAT32 = 2.0**128 - 2.0**103
+"""From here on, numbers are rounded to an infinite float32."""
 _NO_NUMBERS = (str, bytes, list, tuple, type(None))
 """What NumPy makes numbers of, though they are none."""
 

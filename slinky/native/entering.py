@@ -25,7 +25,7 @@ import attrs
 
 from slinky.native.arrivals import ARRIVALS
 from slinky.native.c_functions import CFunction, failure_of
-from slinky.native.carriers import converted, report
+from slinky.native.carriers import converted, held, report
 from slinky.native.embedding import c_function_of
 from slinky.native.integers import LARGEST, Whole
 from slinky.native.kernels import OCCURRED
@@ -286,7 +286,7 @@ def nest_function(nest: NestText, loaded: ctypes.CDLL, bits: tuple[int, ...]) ->
     """The function that the plan calls: whether the steps are still to be done."""
     kernel = _TAKES((nest.name, loaded))
     names, packed, form, questions = [], [], "", []
-    space: dict[str, Any] = {"kernel": kernel, "converted": converted, "refused": _REFUSED}
+    space: dict[str, Any] = {"kernel": kernel, "converted": converted, "held": held, "refused": _REFUSED}
     for number, each in enumerate(nest.given):
         name = f"v{number}"
         names.append(name)
@@ -311,7 +311,7 @@ def nest_function(nest: NestText, loaded: ctypes.CDLL, bits: tuple[int, ...]) ->
             case _:
                 assert each.dtype is not None  # it is a number
                 space[f"d{number}"] = each.dtype
-                packed.append(f"converted({name}, d{number})")
+                packed.append(f"{'held' if each.is_held else 'converted'}({name}, d{number})")
                 form += {"f": "d", "u": "Q"}.get(each.dtype.kind, "q")
     declines = " or ".join(f"({question}) is None" for question in questions) or "False"
     text = (

@@ -20,7 +20,7 @@ from slinky.native.adapters import PACKING, adapter_text
 from slinky.native.array_texts import ARRAYS
 from slinky.native.arrivals import ARRIVALS
 from slinky.native.c_functions import NOT_DONE, SOURCE_HEAD, CFunction
-from slinky.native.carriers import converted, exception_bits
+from slinky.native.carriers import exception_bits, held
 from slinky.native.compiling import compiler, library
 from slinky.native.integers import HELPERS
 from slinky.native.operators import C_TYPES
@@ -71,7 +71,7 @@ def _in_python(function: CFunction, called: Callable[[bytes], int]) -> Callable[
     count = len(function.operands)
     names = [f"v{k}" for k in range(count)]
     numbers = [f"n{n}" for n in range(len(function.scalars))]
-    space: dict[str, Any] = {"called": called, "converted": converted, "address": function.address}
+    space: dict[str, Any] = {"called": called, "held": held, "address": function.address}
     space["refused"] = (struct.error, OverflowError, TypeError, ValueError, KeyError)
     form = "n" * count + "Q" + "Q" * function.takes_user_data
     form += "q" * sum(each.rank for each in function.operands)
@@ -90,7 +90,7 @@ def _in_python(function: CFunction, called: Callable[[bytes], int]) -> Callable[
     taken: list[str] = []
     for number, scalar in zip(numbers, function.scalars, strict=True):
         space[f"of_{number}"] = scalar.dtype
-        end.append(f"converted({number}, of_{number})")
+        end.append(f"held({number}, of_{number})")
         form += {"f": "d", "u": "Q"}.get(scalar.dtype.kind, "q")
         taken.append(f"        {number} = numbers[{scalar.name!r}]")
     text = [

@@ -9,6 +9,7 @@ Invariant: an address is kept together with the object that it was taken of, whi
 from __future__ import annotations
 
 import ctypes
+import operator
 from _ctypes import CFuncPtr
 from importlib import import_module
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import attrs
 
 from slinky.errors import GraphError
+from slinky.symbolic.expressions import is_integer
 
 _ADDRESSES = 1 << 8 * ctypes.sizeof(ctypes.c_void_p)
 """How many addresses there are."""
@@ -41,8 +43,8 @@ def pointer_of(given: Any, what: str) -> Pointer:
     of = type(given)
     home = of.__module__.partition(".")[0]
     name = getattr(given, "__name__", None)
-    if isinstance(given, int) and not isinstance(given, bool):
-        return _at(Pointer(given), what)
+    if is_integer(given):
+        return _at(Pointer(operator.index(given)), what)
     if isinstance(given, CFuncPtr):
         address = ctypes.cast(given, ctypes.c_void_p).value or 0
         return _at(Pointer(address, name=name, kept=given), what)

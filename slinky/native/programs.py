@@ -31,6 +31,7 @@ from slinky.ir.printer import program_header
 from slinky.ir.statements import Alloc, BufferParameter, Call, Program, Statement, walk
 from slinky.native.adapters import BUFFER
 from slinky.native.array_texts import ARRAYS, ArrayText, size_text, strides_text
+from slinky.native.carriers import END_OF_FLOAT32
 from slinky.native.embedding import c_function_of
 from slinky.native.fetching import loops_around_own, with_fetches_inside
 from slinky.native.integers import HELPERS, LARGEST, SIZES, Sizes, UnprintableError, Whole, known_within
@@ -546,13 +547,16 @@ class _ProgramLines(JoinedLines):
             alone = attrs.evolve(target, text=text, rows=(), minima=tuple(minima))
             super().call_copy(copier, [*sources, alone], numbers)
 
-    def _argument(self, value: Value, dtype: np.dtype[Any]) -> str:
+    def _argument(self, value: Value, dtype: np.dtype[Any], *, is_held: bool = False) -> str:
         floats = set(self._tree.parameters[len(self._tree.parameters) - len(self._program.floats) :])
         if isinstance(value, Name) and value.text in floats and self._program.floats:
             if dtype.kind != "f" or dtype not in C_TYPES:
                 raise UnprintableError(f"{value.text} is taken as {dtype}")
-            return f"({C_TYPES[dtype]}){self._names.of(value.text)}"
-        return super()._argument(value, dtype)
+            name = self._names.of(value.text)
+            if is_held and dtype == np.float32:
+                self.refuse(f"{END_OF_FLOAT32!r} <= fabs({name}) && fabs({name}) < INFINITY")
+            return f"({C_TYPES[dtype]}){name}"
+        return super()._argument(value, dtype, is_held=is_held)
 
 
 def _own_axes(rank: int) -> list[tuple[Axis | None, ...]]:

@@ -31,6 +31,7 @@ from slinky.ir.statements import LoweredFunc
 from slinky.native import sums
 from slinky.native.array_texts import ArrayText, AxisText, axes_of, size_text, strides_text
 from slinky.native.c_functions import CFunction
+from slinky.native.carriers import held
 from slinky.native.copying import FURTHEST
 from slinky.native.embedding import c_function_of
 from slinky.native.integers import LARGEST, Integers, UnprintableError, Whole, known_within, literal
@@ -80,7 +81,7 @@ ENDED = -4
 class Given:
     """Something that a function is given from outside, as a value of the plan, with its name in C.
 
-    Of a ring, so many dimensions are folded; a number is converted to a dtype.
+    Of a ring, so many dimensions are folded; a number is converted to a dtype, which must hold it where it `is_held`.
     """
 
     kind: str
@@ -88,6 +89,7 @@ class Given:
     name: str
     folded: int = 0
     dtype: np.dtype[Any] | None = None
+    is_held: bool = False
 
 
 @attrs.frozen
@@ -546,9 +548,9 @@ class Lines:
     def _number(self, value: Value, dtype: np.dtype[Any]) -> str:
         """A number that a function takes, as it is where it is known."""
         if not isinstance(value, Name) or value.text not in self._tree.objects:
-            return self._argument(value, dtype)
+            return self._argument(value, dtype, is_held=True)
         try:
-            number = dtype.type(self._tree.objects[value.text])
+            number = dtype.type(held(self._tree.objects[value.text], dtype))
         except (TypeError, ValueError, OverflowError) as error:
             raise UnprintableError(f"{value.text} is no {dtype}: {error}") from error
         return constant_text(number) if number == number else f"({C_TYPES[dtype]})NAN"
@@ -572,14 +574,16 @@ class Lines:
         """What stands behind a call that went over an array of this name, with so much work for each element."""
         return []
 
-    def _argument(self, value: Value, dtype: np.dtype[Any]) -> str:
-        """A number that a formula takes: converted before the function is called, where it comes from outside."""
+    def _argument(self, value: Value, dtype: np.dtype[Any], *, is_held: bool = False) -> str:
+        """A number that a formula takes: converted before the function is called, where it comes from outside; or a
+        function of somebody else, by which it `is_held`."""
         if dtype not in C_TYPES:
             raise UnprintableError(f"a number is taken as {dtype}")
         if isinstance(value, Name) and value.text not in self._known:
-            key = ("number", value.text, dtype)
+            key = ("number", value.text, dtype, is_held)
             if key not in self.given:
-                self.given[key] = Given("number", value, self._names.fresh(f"{value.text}_{dtype.name}"), dtype=dtype)
+                name = self._names.fresh(f"{value.text}_{dtype.name}")
+                self.given[key] = Given("number", value, name, dtype=dtype, is_held=is_held)
             return self.given[key].name
         whole = self._integers.whole(value)
         if dtype.kind == "b":
