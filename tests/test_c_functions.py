@@ -682,6 +682,39 @@ def test_sources_that_give_the_same_names(told: list[bool]) -> None:
         p.to_c()
 
 
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        *((name, "") for name in ("a0", "b1", "code", "data", "e0", "extents", "k0", "made0", "p0", "s0")),
+        *(("twice", f"#define {name} 5") for name in ("code", "p0", "b0", "k0")),
+    ],
+)
+def test_names_that_stand_in_what_calls_a_function(name: str, before: str, tmp_path: Path) -> None:
+    """A function may be called as what is declared where it is called, and macros of its source end with that."""
+    source = f"""{before}
+    int {name}(const slinky_buffer *of, const slinky_buffer *to, double by)
+    {{
+        for (int64_t x = 0; x < to->extent[1]; x++) ((double *)to->data)[x] = ((const double *)of->data)[x] * by;
+        return 0;
+    }}"""
+    line = (np.float64, 2)
+    kernel = sl.c_kernel(source, name, inputs={"of": line}, outputs={"to": line}, scalars={"by": np.float64}, dense=2)
+    a, mid, out = (plane(each, np.float64) for each in ("a", "mid", "out"))
+    sl.Func(kernel, [a[y, x]], [mid[y, x]], name="first", arguments={"by": 2.0})
+    sl.arithmetic(mid[y, x] + 1, out[y, x], name="more")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([a], [out]), "more.y", 1), "first", "for y")
+    values, found = numbers((3, 4), np.float64), np.zeros((3, 4))
+    plan = p.compile(backend="native")
+    assert "# in C: first, more" in plan.source
+    for run in (plan, p):
+        found[...] = 0
+        run(values, found)
+        same_bits(found, values * 2 + 1)
+    status, result = run_in_c(p, [sl.Buffer(values)], sl.Buffer(np.zeros((3, 4))), {}, [*COMMAND, *FLAGS], tmp_path)
+    assert status == 0
+    same_bits(result, values * 2 + 1)
+
+
 def test_names_at_file_scope() -> None:
     found = file_scope(r"""
         #define WIDTH 5

@@ -11,6 +11,7 @@ else the code that it returned beside `FAILED`, or one of the other two.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -76,11 +77,13 @@ def adapter_text(function: CFunction, name: str, *, minima: bool, by_address: bo
         others += [("int64_t", f"m{k}_{d}") for k, each in enumerate(function.operands) for d in range(each.rank)]
     others += [(C_TYPES[each.dtype], f"k{n}") for n, each in enumerate(function.scalars)]
     given = ", ".join([*(f"const array *{each}" for each in arrays), *(f"{of} {each}" for of, each in others)])
-    calling = _by_address if by_address else _by_name
-    if all(each.is_strided for each in function.operands):
-        return _function(name, given, calling(function, minima))
+    is_packed = not all(each.is_strided for each in function.operands)
+    lines = _by_address(function, minima) if by_address else _by_name(function, minima)
+    inner = _function(f"{name}_packed" if is_packed else name, given, lines)
+    inner = inner if by_address else _apart(inner, function.name)
+    if not is_packed:
+        return inner
     passed = [each for _, each in others]
-    inner = _function(f"{name}_packed", given, calling(function, minima))
     return inner + _function(name, given, _packing(function, f"{name}_packed", arrays, passed))
 
 
@@ -108,7 +111,8 @@ def flat_text(function: CFunction, name: str) -> str:
     given += [f"{C_TYPES[each.dtype]} k{n}" for n, each in enumerate(function.scalars)]
     lines.append(f"return {_call_of(function)};")
     body = "\n".join(f"    {line}" for line in lines)
-    return f"int {name}({', '.join(given)});\nint {name}({', '.join(given)})\n{{\n{body}\n}}\n"
+    text = f"int {name}({', '.join(given)});\nint {name}({', '.join(given)})\n{{\n{body}\n}}\n"
+    return _apart(text, function.name)
 
 
 def _buffer(k: int, data: str, items: Sequence[Sequence[str]]) -> str:
@@ -116,9 +120,21 @@ def _buffer(k: int, data: str, items: Sequence[Sequence[str]]) -> str:
     return f"const slinky_buffer b{k} = {{{data}, {minima}, {extents}, {strides}}};"
 
 
+_CALLED = "@"
+"""Stands for the function in lines that call it by name, until nothing in them has that name (`_apart`)."""
+
+
+def _apart(text: str, name: str) -> str:
+    """Lines that call a function of this name; what they call so themselves gets another one, for it would hide it."""
+    other = f"{name}_"
+    while re.search(rf"\b{other}\b", text):
+        other += "_"
+    return re.sub(rf"(?<!->)\b{name}\b", other, text).replace(_CALLED, name)
+
+
 def _call_of(function: CFunction) -> str:
     given = [*(f"&b{k}" for k in range(len(function.operands))), *(f"k{n}" for n in range(len(function.scalars)))]
-    return f"{function.name}({', '.join(given)})"
+    return f"{_CALLED}({', '.join(given)})"
 
 
 def _by_name(function: CFunction, minima: bool) -> Iterator[str]:

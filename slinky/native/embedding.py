@@ -18,7 +18,7 @@ from slinky.ir.statements import LoweredFunc
 from slinky.native.adapters import PACKING, adapter_text, prototype
 from slinky.native.c_functions import SOURCE_HEAD, CFunction
 from slinky.native.integers import UnprintableError
-from slinky.native.scanning import file_scope
+from slinky.native.scanning import file_scope, without_macros
 
 _OWN = re.compile(r"array|given|object|(?:slinky|nest|run)_\w*")
 """The names that files have for themselves."""
@@ -96,8 +96,7 @@ class CFunctions:
         texts = [SOURCE_HEAD] if found else []
         for source in self._here(called):
             texts += dict.fromkeys(f"static {prototype(f)};\n" for f, _ in found if f.source == source)
-            macros = "".join(f"#undef {name}\n" for name in sorted(file_scope(source).macros))
-            texts.append(f"{source.strip()}\n{macros}")
+            texts.append(f"{source.strip()}\n{without_macros(source)}")
         if any(not operand.is_strided for function, _ in found for operand in function.operands):
             texts.append(PACKING.replace("{rank}", str(rank)))
         return texts + [text for _, text in found]

@@ -75,3 +75,8 @@ def file_scope(source: str) -> FileScope:
                 found.add(token)
         before = before[1], token
     return FileScope(frozenset(found), macros)
+
+
+def without_macros(source: str) -> str:
+    """The lines that end the macros of a source, behind which these are what they were not."""
+    return "".join(f"#undef {name}\n" for name in sorted(file_scope(source).macros))
