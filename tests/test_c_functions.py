@@ -202,6 +202,27 @@ def test_numbers_are_those_that_the_declared_dtype_holds_in_loops(
             p.compile(backend=backend)(np.ones(3), np.zeros(3), **names)
 
 
+@pytest.mark.parametrize("backend", ["native", "python", "interpreter"])
+def test_expressions_are_truths_where_they_are_one_or_zero(backend: str) -> None:
+    told = sl.c_kernel(
+        "int told(const slinky_buffer *to, uint8_t by) { ((double *)to->data)[0] = by; return 0; }",
+        "told",
+        outputs={"to": (np.float64, 1)},
+        scalars={"by": bool},
+    )
+    mid, out = (sl.BufferExpr(name, np.float64, 1) for name in ("mid", "out"))
+    sl.Func(told, [], [mid[x]], name="told", arguments={"by": sl.scalar("n") - 3})
+    sl.arithmetic(mid[x] + 1, out[x], name="more")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([], [out]), "more.x", 1), "told", "for x")
+    found = np.zeros(2)
+    for n in (3, 4):
+        run_by(p, backend)(found, n=n)
+        assert (found == n - 2).all()
+    for n in (2, 5, 1 << 40):
+        with pytest.raises(sl.CallbackError, match="takes its number by as bool"):
+            run_by(p, backend)(found, n=n)
+
+
 @pytest.mark.parametrize("dense", [1, 2])
 def test_arrays_with_gaps_are_copied_for_those_that_know_of_none(dense: int) -> None:
     source = c_sources.DOWN.replace("x * b->stride[1]", "x * (int64_t)sizeof(float)")

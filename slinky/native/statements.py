@@ -586,10 +586,10 @@ class Lines:
                 self.given[key] = Given("number", value, name, dtype=dtype, is_held=is_held)
             return self.given[key].name
         whole = self._integers.whole(value)
-        if dtype.kind == "b":
-            return f"{whole.atom} != 0"
         lowest, highest = -(1 << 52), 1 << 52  # such integers are floats of 64 bits, too
-        if dtype.kind != "f":
+        if dtype.kind == "b":
+            lowest, highest = 0, 1
+        elif dtype.kind != "f":
             limits = np.iinfo(dtype)
             lowest, highest = int(limits.min), int(limits.max)
         if whole.lo < lowest or whole.hi > highest:
