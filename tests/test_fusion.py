@@ -136,6 +136,38 @@ def test_pieces_on_the_grid_of_the_first_are_no_more_than_there_were(cut: str, f
         assert statistics.elements.get("turn", 0) == n
 
 
+def of_three_outputs() -> sl.Pipeline:
+    """A window of rows, and three outputs of one func over it, all as large as each other."""
+    inp, soft, *planes = (sl.BufferExpr(name, np.int64, 2) for name in ("inp", "soft", "r", "g", "b"))
+    sl.Func(lambda s, o: np.add(s[:-2], s[2:], out=o), [inp[sl.interval(y - 1, y + 1), x]], [soft[y, x]], name="soften")
+
+    def split(source: np.ndarray, *targets: np.ndarray) -> None:
+        for k, target in enumerate(targets):
+            np.add(source[:-1], k * source[1:], out=target)
+
+    sl.Func(split, [soft[sl.interval(y - 1, y), x]], [each[y, x] for each in planes], name="split")
+    return sl.build_pipeline([inp], planes, require=[sl.same_shape(planes[0], each) for each in planes[1:]])
+
+
+def test_loops_over_outputs_that_are_as_large_as_each_other() -> None:
+    p = of_three_outputs()
+    q = sl.split_loop(sl.split_loop(p, "split.y", 2), "soften.y", 2)
+    q, (loop,) = sl.fuse_loops(q, "for y", "for y #1", rc=True)
+    assert str(loop.bounds()) == "r.y.min - 1 .. r.y.max"
+    data = np.arange(50).reshape(10, 5) ** 2
+    for a, b in zip(p(data), q.run(data, checked=True).outputs, strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def test_a_window_in_a_loop_over_outputs_that_are_as_large_as_each_other() -> None:
+    """The first iteration is one, whichever of the outputs says where."""
+    p = sl.compute_at(sl.split_loop(of_three_outputs(), "split.y", 1), "soften", "for y")
+    p = sl.fold_storage(sl.slide_window(p, "soften", "for y", warmup="first"), "alloc soft", "y")
+    assert str(p.find("soften").bounds("y")) == "select(r.y.min == y, r.y.min - 1, y) .. y"
+    assert p.find("alloc soft").storage()[0] is not None
+    assert p.run(np.arange(50).reshape(10, 5), checked=True).program_bytes == 2 * 5 * 8
+
+
 def test_parallel_loops() -> None:
     whole = shared()
     p = sl.split_loop(sl.split_loop(whole, "add.x", 4), "square.x", 4)

@@ -395,6 +395,35 @@ def test_slide_with_the_first_window_in_the_first_iteration() -> None:
     )
 
 
+@pytest.mark.parametrize("warmup", ["earlier", "first"])
+def test_windows_with_gaps_between_them_are_produced_without_the_gaps(warmup: str) -> None:
+    (x,) = sl.variables("x")
+    a, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "out"))
+    sl.Func(np.negative, [a[x]], [t[x]], name="turn")
+    sl.Func(lambda s, o: np.add(s[::5][: len(o)], s[1::5], out=o), [t[sl.interval(5 * x, 5 * x + 1)]], [out[x]], "add")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([a], [out]), "add.x", 1), "turn", "for x")
+    slid = sl.slide_window(p, "turn", "for x", warmup=warmup)
+    assert slid.same_program(p)
+    assert slid.run(np.arange(22), checked=True).elements == {"turn": 10, "add": 5}
+
+
+def test_pieces_of_a_window_that_slides_are_not_produced_again_in_the_next_piece() -> None:
+    p = sl.compute_at(blur_by(8), "scale", "for x")
+    p = sl.slide_window(sl.split_loop(p, "scale.x", 3), "scale", "for x", warmup="first")
+    fresh = "select(out.x.min == x, max(x_1, out.x.min - 1), max(x_1, min(x + 1, x_1 + 3)))"
+    same(
+        p,
+        f"""
+        alloc scaled: float32[out.x.min - 1 .. out.x.max + 1]
+        for x in out.x.min..out.x.max step 8:
+          for x_1 in x - 1 .. min(out.x.max + 1, x + 8) step 3:
+            scaled[{fresh} .. min(x + 8, x_1 + 2)] = scale(inp[{fresh} .. min(x + 8, x_1 + 2)])
+          out[x .. x + 7] = blur(scaled[x - 1 .. x + 8])
+        """,
+    )
+    assert p.run(np.ones(42, np.float32), checked=True).elements == {"scale": 42, "blur": 40}
+
+
 def test_fold_by_a_factor_of_the_user() -> None:
     p = sl.slide_window(sl.compute_at(blur_by(8), "scale", "for x"), "scale", "for x")
     assert "+ 1 fold 16]" in str(sl.fold_storage(p, "alloc scaled", 0, 16))

@@ -12,6 +12,7 @@ from enum import Enum
 import attrs
 
 from slinky.symbolic.expressions import (
+    And,
     Condition,
     Expr,
     FloorDivide,
@@ -21,6 +22,8 @@ from slinky.symbolic.expressions import (
     floor_divide,
     linear,
     linear_sum,
+    maximum,
+    minimum,
     multiply,
 )
 from slinky.symbolic.facts import Facts
@@ -45,7 +48,10 @@ class Limit:
 
 
 def limit_of(condition: Condition, symbol: Expr, known: Facts) -> Limit | None:
-    """What a comparison says of a symbol, if it says so by itself; None for a disjunction, say, or `s * s <= n`."""
+    """What a comparison says of a symbol, if it says so by itself; None for a disjunction, say, or `s * s <= n`.
+
+    Of several that must hold, all at least or all at most something, the strictest: `max(m, n) <= s`.
+    """
     match condition:
         case IsZero(expr=expr):
             found = _slope(expr, symbol)
@@ -58,6 +64,20 @@ def limit_of(condition: Condition, symbol: Expr, known: Facts) -> Limit | None:
                 return Limit(Side.IS, floor_divide(rest, -slope))
         case NonNegative(expr=expr):
             return _limit_of_inequality(expr, symbol, known)
+        case And(operands=operands):
+            return _strictest([limit_of(each, symbol, known) for each in operands])
+    return None
+
+
+def _strictest(limits: list[Limit | None]) -> Limit | None:
+    """What limits say together, if all of them are lower ones, or all of them upper ones."""
+    values = [limit.value for limit in limits if limit is not None]
+    sides = {limit.side for limit in limits if limit is not None}
+    if len(values) == len(limits):
+        if sides == {Side.AT_LEAST}:
+            return Limit(Side.AT_LEAST, maximum(*values))
+        if sides == {Side.AT_MOST}:
+            return Limit(Side.AT_MOST, minimum(*values))
     return None
 
 

@@ -46,6 +46,8 @@ def assert_as_strong(condition: Condition, limit: Limit) -> None:
         (sl.equal(s - n, 4), Side.IS, n + 4),
         (sl.equal(2 * s, n), Side.IS, n // 2),
         (sl.equal(d * s, d * n), Side.IS, n),
+        (sl.maximum(n, 2 * d) <= s // 2, Side.AT_LEAST, sl.maximum(2 * n, 4 * d)),
+        (s + 1 <= sl.minimum(n, d), Side.AT_MOST, sl.minimum(n, d) - 1),
     ],
 )
 def test_a_comparison_says(condition: Condition, side: Side, value: Expr) -> None:
@@ -56,7 +58,17 @@ def test_a_comparison_says(condition: Condition, side: Side, value: Expr) -> Non
 
 @pytest.mark.parametrize(
     "condition",
-    [(s <= n) | (s <= d), s * s <= n, s % 4 <= n, s * n <= d, s // n <= d, sl.equal(s // 2, n), n <= d],
+    [
+        (s <= n) | (s <= d),
+        (n <= s) & (s <= d),
+        (n <= s) & (d <= n),
+        s * s <= n,
+        s % 4 <= n,
+        s * n <= d,
+        s // n <= d,
+        sl.equal(s // 2, n),
+        n <= d,
+    ],
     ids=str,
 )
 def test_nothing_is_said_of_what_is_no_limit(condition: Condition) -> None:

@@ -6,6 +6,9 @@ comes before must be produced by added iterations: the loop starts k whole steps
 `hi(y0 - (k+1) s) + 1 <= lo(y0)`. In the added iterations nobody else does anything new: every other region in the loop
 is clamped from below at its value in the first original iteration, unless the bounds of a buffer do it anyway.
 
+Where the window begins behind that (it has gaps, or moves with a loop inside as well, which is elsewhere then), so does
+what is produced: what is read was produced in this iteration, or lies in the window of the one before, too.
+
 If an end moves back, as at the reflected edge of an array, the call follows an envelope `[l(y), h(y)]` of the window
 instead: `l(y) <= lo(y)`, `hi(y) <= h(y)`, and both move forward. By induction, all of `[l(y0), h(y)]` is there after
 iteration y, and it contains `[l(y), h(y)]`, for `l(y0) <= l(y)`. So whatever envelope is taken, each read finds what it
@@ -22,6 +25,7 @@ fixed in it goes back by one for each coordinate there, and the first iteration 
 from __future__ import annotations
 
 import functools
+from collections.abc import Set
 from typing import Any
 
 from slinky.cursors.cursors import CallCursor, LoopCursor, statement_cursor
@@ -124,10 +128,12 @@ def slide_window(p: Pipeline, call: CallCursor, loop: LoopCursor, *, warmup: str
     edit = Edit(version)
     working: tuple[int, ...] = (old.id,)
     reading: tuple[int, ...] = ()  # the call reads a part of what it read, but where it runs more often
+    outside = {around.id, *version.ancestors(around.id)}
+    inner = {each.variable for each in version.loops_around(old.id) if each.id not in outside}
     if warmup == "first":
-        produced = _filled_at(around.range.min, window.max, first_low, around)
+        produced = _filled_at(simplify(around.range.min, ranges), window, first_low, around, inner, ranges)
     else:
-        start, produced = _filled_earlier(window, first_low, limit.min, around, ranges)
+        start, produced = _filled_earlier(window, first_low, limit.min, around, inner, ranges)
         working = tuple(extend_loop(edit, version, around, old.id, Interval(start, around.range.max)))
         reading = working if start is not around.range.min else ()
     edit.update(with_interval(old, d, produced))
@@ -289,20 +295,27 @@ def _unfold(alloc: Alloc, dim: int) -> list[Remedy]:
     return [unfold_first("store it in full first, and fold it after sliding", alloc, dim)]
 
 
-def _behind_last(high: Expr, loop: For) -> Expr:
-    """What comes right behind all that was produced one iteration before."""
-    return substitute(high, {loop.variable: loop.variable - loop.step}) + 1
+def _behind_last(window: Interval, loop: For, inner: Set[Expr]) -> Expr:
+    """What comes right behind all that was produced one iteration before, where loops inside were where they are now:
+    if the window moves with these, too, it may begin behind that."""
+    behind = substitute(window.max, {loop.variable: loop.variable - loop.step}) + 1
+    return behind if inner.isdisjoint(symbols(window.min)) else maximum(behind, window.min)
 
 
-def _filled_at(start: Expr, high: Expr, first_low: Expr, loop: For) -> Interval:
+def _filled_at(start: Expr, window: Interval, first_low: Expr, loop: For, inner: Set[Expr], ranges: Facts) -> Interval:
     """What is produced where one iteration produces all of its window, and the later ones what is new."""
-    fresh_low = _behind_last(high, loop)
+    fresh_low = _behind_last(window, loop, inner)
     if substitute(fresh_low, {loop.variable: start}) is first_low:
-        return Interval(fresh_low, high)  # windows side by side: what is new in the first iteration is all of it
-    return Interval(select(equal(loop.variable, start), first_low, fresh_low), high)
+        return Interval(fresh_low, window.max)  # windows side by side: what is new in the first iteration is all of it
+    inside = ranges.also(start <= loop.variable, loop.variable <= loop.range.max)
+    if prove(fresh_low <= window.min, inside):
+        return window  # windows with gaps between them: all of each is new
+    return Interval(select(equal(loop.variable, start), first_low, fresh_low), window.max)
 
 
-def _filled_earlier(window: Interval, first_low: Expr, limit: Expr, loop: For, ranges: Facts) -> tuple[Expr, Interval]:
+def _filled_earlier(
+    window: Interval, first_low: Expr, limit: Expr, loop: For, inner: Set[Expr], ranges: Facts
+) -> tuple[Expr, Interval]:
     """Where the loop starts so that iterations before the first produce its window, and what each produces.
 
     `limit` is where the bounds of the outputs start. If no start is shown to be early enough, the loop starts where it
@@ -310,13 +323,14 @@ def _filled_earlier(window: Interval, first_low: Expr, limit: Expr, loop: For, r
     """
     y, first = loop.variable, loop.range.min
     earlier = added_steps(window.max, y, loop, first_low, ranges) * loop.step
-    fresh_low = _behind_last(window.max, loop)
+    fresh_low = _behind_last(window, loop, inner)
     # The steps that are asked for by one part of the end may not be shown to be enough, where none are needed at all.
     for start in dict.fromkeys((simplify(first - earlier, ranges), first)):
         if prove(substitute(fresh_low, {y: start}) <= first_low, ranges):
             return start, Interval(_low_of_fresh(window, fresh_low, first_low, limit, start, loop, ranges), window.max)
     start = simplify(first - usual_steps(window, loop) * loop.step, ranges)
-    return start, _filled_at(start, _with_ramps(window.max, loop), first_low, loop)
+    ramped = Interval(window.min, _with_ramps(window.max, loop))
+    return start, _filled_at(start, ramped, first_low, loop, inner, ranges)
 
 
 def _low_of_fresh(
@@ -324,8 +338,8 @@ def _low_of_fresh(
 ) -> Expr:
     """Where what an iteration produces starts: behind what was there before, and not before the first window."""
     inside = ranges.also(start <= loop.variable, loop.variable <= loop.range.max)
-    if start is loop.range.min and prove(equal(fresh_low, window.min), inside):
-        return window.min  # windows side by side, in the words of the window
+    if start is loop.range.min and prove(fresh_low <= window.min, inside):
+        return window.min  # windows side by side, in the words of the window, or with gaps between them
     if prove(maximum(fresh_low, first_low) <= maximum(fresh_low, limit), inside):
         return fresh_low
     return simplify(maximum(fresh_low, first_low), inside)
