@@ -171,6 +171,24 @@ def test_a_window_that_is_too_large_is_noted() -> None:
     )
 
 
+@pytest.mark.parametrize("given", [(), ((20,),)], ids=["of several sizes", "of one size"])
+def test_an_end_that_matters_to_some_elements_only_is_not_noted(given: tuple[Any, ...]) -> None:
+    """The pieces of a func with phases: of c = 0, 1, 2 the first, the middle one and the last of three elements."""
+    (c, x) = sl.variables("c x")
+    a, b = sl.BufferExpr("a", np.float64, 1), sl.BufferExpr("b", np.float64, 2)
+
+    def phases(source: sl.Buffer, target: sl.Buffer) -> None:
+        for k, row in enumerate(target.array, target.min[0]):
+            row[...] = source.array[k::3][: len(row)]
+
+    window = a[sl.interval(3 * x, 3 * x + 2)]
+    func = sl.Func(phases, [window], [b[c, x]], name="phases", pass_buffers=True)
+    b.dim(0).bounds = sl.interval(0, 2)
+    report = sl.verify_func(func, *given, *([np.zeros((3, 6))] if given else []))
+    assert report
+    assert report.notes == ()
+
+
 def test_state() -> None:
     calls = itertools.count()
     report = sl.verify_func(line(lambda a, b: np.add(a, next(calls), out=b)))

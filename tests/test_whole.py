@@ -147,6 +147,15 @@ def test_the_dimension_cannot_be_split(tail: str) -> None:
     assert "softmax(doubled" in str(refused.value)
 
 
+def test_there_is_no_other_dimension_to_split() -> None:
+    (x,) = sl.variables("x")
+    a, b = (sl.BufferExpr(name, np.float64, 1) for name in ("a", "b"))
+    sl.Func(lambda s, o: np.cumsum(s, out=o), [a[x]], [b[x]], name="running", whole=["x"])
+    with pytest.raises(sl.SchedulingError, match="running computes x whole") as refused:
+        sl.split_loop(sl.build_pipeline([a], [b]), "running.x", 2)
+    assert refused.value.hint == ""
+
+
 def test_it_cannot_be_computed_in_a_loop_over_the_dimension() -> None:
     p = sl.split_loop(head_and_tail(whole=["x"]), "pairs.y", 2)
     p, (columns, _, _) = sl.split_loop(p, "pairs.x", 2, rc=True)

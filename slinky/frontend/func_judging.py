@@ -27,6 +27,9 @@ _WIDEST = 6
 """How many elements from the ends of a piece may differ for that to look like a wider window."""
 
 
+_NEAR = 2
+"""How far from the middle of a box it is asked what an element reads: phases are rarely more than five."""
+
 _SOME = 24
 """How many pieces are computed that are cut along all axes."""
 
@@ -55,6 +58,17 @@ def _pieces(whole: FuncRun, rng: np.random.Generator) -> list[NumericBox]:
     if len(combined) < _SOME:  # along one axis only: what matters rarely, as to a median, is seen at more places
         found |= single
     return sorted(found, key=lambda box: (_volume(box), box))
+
+
+def _around_the_middle(box: NumericBox) -> Iterator[tuple[int, ...]]:
+    """The middle of a box, and what is near it along one dimension: elements at odd coordinates may read others than
+    those at even ones."""
+    middle = tuple((lo + hi) // 2 for lo, hi in box)
+    yield middle
+    for d, (lo, hi) in enumerate(box):
+        for c in range(max(lo, middle[d] - _NEAR), min(hi, middle[d] + _NEAR) + 1):
+            if c != middle[d]:
+                yield (*middle[:d], c, *middle[d + 1 :])
 
 
 def _volume(box: NumericBox) -> int:
@@ -296,27 +310,31 @@ class Judge:
         return found is None
 
     def _reads_what_it_declares(self, whole: FuncRun, rng: np.random.Generator) -> None:
-        """Note where the ends of what is read for one element never matter to it: the func declares too much."""
+        """Note where the ends of what is read for one element never matter to any: the func declares too much."""
         if not whole.cuttable() or len(whole.cuttable()) < len(whole.box) or whole.call.func.multiples:
             return
-        box = tuple(((lo + hi) // 2,) * 2 for lo, hi in whole.box)
-        before = self._run(whole, box)
-        if before is None:
-            return
+        for point in _around_the_middle(whole.box):
+            self._reads_its_ends(whole, tuple((c, c) for c in point), rng)
+
+    def _reads_its_ends(self, whole: FuncRun, box: NumericBox, rng: np.random.Generator) -> None:
+        """Note which ends of what is read for an element matter to it, of those that never did."""
+        before = None
         for name, region in whole.regions_read(box).items():
             buffer = whole.inputs[name]
             for d, (lo, hi) in enumerate(region):
                 for end in (lo, hi) if lo < hi else ():
+                    key = name, f"{'first' if end == lo else 'last'} along dimension {d}"
+                    if not self.unseen.setdefault(key, True):
+                        continue
                     array = buffer.array.copy()
                     index = [slice(a - m, b - m + 1) for (a, b), m in zip(region, buffer.min, strict=True)]
                     index[d] = slice(end - buffer.min[d], end - buffer.min[d] + 1)
                     array[tuple(index)] = other_than(array[tuple(index)], rng)
+                    before = before or self._run(whole, box)
                     outcome = self._run(whole, box, inputs={name: array})
-                    if outcome is None:
+                    if before is None or outcome is None:
                         return
-                    matters = self._first_difference(whole, before, outcome, box) is not None
-                    key = name, f"{'first' if end == lo else 'last'} along dimension {d}"
-                    self.unseen[key] = self.unseen.get(key, True) and not matters
+                    self.unseen[key] = self._first_difference(whole, before, outcome, box) is None
 
     # What to say ----------------------------------------------------------------------------------------------------
 

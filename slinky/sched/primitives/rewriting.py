@@ -177,8 +177,10 @@ def is_parameter_or_buffer(version: Version, name: str) -> bool:
 
 def require_pieces(version: Version, call: Call, d: int) -> None:
     """Raise `SchedulingError` for a dimension of which a call cannot compute one piece after the other."""
-    if any(d == whole for whole, _ in call.func.whole):
-        raise computes_part(version, call, d, hint="split another dimension of it")
+    whole = {each for each, _ in call.func.whole}
+    if d in whole:
+        others = set(range(len(call.func.dims))) - whole
+        raise computes_part(version, call, d, hint="split another dimension of it" if others else "")
     for buffer, dims in dims_written(call).items():
         if d not in dims:
             raise SchedulingError(
