@@ -22,8 +22,10 @@ ROUND = 100
 
 
 def is_property(item: pytest.Item) -> bool:
-    """Whether a test is one of a property."""
-    return isinstance(item, pytest.Function) and hypothesis.is_hypothesis_test(item.obj)
+    """Whether a test is one of a property: it is given examples, or draws them itself."""
+    if not isinstance(item, pytest.Function):
+        return False
+    return hypothesis.is_hypothesis_test(item.obj) or item.get_closest_marker("draws") is not None
 
 
 def run_in_rounds(test: pytest.Function, seconds: float) -> int:

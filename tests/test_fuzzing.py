@@ -38,5 +38,12 @@ def test_what_fails_ends_its_test_as_small_as_it_gets(request: pytest.FixtureReq
     assert seen[-1] == 1000
 
 
+def test_a_test_may_draw_its_examples_itself(request: pytest.FixtureRequest) -> None:
+    made: pytest.Function = pytest.Function.from_parent(request.node.parent, name="draws", callobj=lambda: None)
+    assert not fuzzing.is_property(made)
+    made.add_marker(pytest.mark.draws)
+    assert fuzzing.is_property(made)
+
+
 def test_other_tests_are_none(request: pytest.FixtureRequest) -> None:
     assert not fuzzing.is_property(request.node)

@@ -50,6 +50,7 @@ def hints_are_legal(graph: Graph, seed: int, steps: int) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.draws
 def test_hints_of_random_refusals_are_legal() -> None:
     """And many refusals have hints and examples."""
     hints_are_legal()

@@ -266,6 +266,11 @@ def test_two_outputs_in_one_loop(strip: int, heights: tuple[int, int]) -> None:
     assert after.program_bytes <= 2 * (strip + 2) * 4 * 4
 
 
+def test_one_output_is_not_two() -> None:
+    with pytest.raises(sl.OperationError, match="fuse_outputs: expected two calls, got fl twice"):
+        sl.fuse_outputs(two_outputs(), "fl", "fl", "y")
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Single steps
 # ----------------------------------------------------------------------------------------------------------------

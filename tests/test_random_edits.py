@@ -188,6 +188,7 @@ def what_is_accepted_means_the_same(graph: Graph, seed: int) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.draws
 def test_what_the_gate_accepts_means_the_same() -> None:
     """And it accepts many edits that change something, of many kinds, and refuses many."""
     what_is_accepted_means_the_same()

@@ -39,6 +39,7 @@ def schedules_change_nothing_but_the_order(graph: Graph, seed: int, steps: int) 
 
 
 @pytest.mark.long
+@pytest.mark.draws
 def test_random_schedules_change_nothing_but_the_order() -> None:
     """And half of their steps apply; what refuses the others stands in the help of the primitives."""
     schedules_change_nothing_but_the_order()

@@ -138,6 +138,8 @@ def fuse_outputs(
     """
     assert isinstance(first, sl.CallCursor)
     assert isinstance(second, sl.CallCursor)
+    if first == second:
+        raise sl.OperationError(f"expected two calls, got {first.name()} twice")
     p, one = sl.split_loop(p, first.dim(dim), rows, rc=True)
     p, other = sl.split_loop(p, p.forward(second).dim(dim), rows, rc=True)
     p = reorder_before(p, one.outer, other.outer)
