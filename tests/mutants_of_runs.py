@@ -480,8 +480,7 @@ MUTANTS += mutants(
     (SOLVING,),
     ("solving: remainders", " and condition.expr in (remainder, -remainder):", ":"),
     ("solving: what moves with the symbol", "if symbol not in symbols(offset) | symbols(divisor) and", "if"),
-    ("solving: one side", "if sides == {Side.AT_LEAST}:", "if Side.AT_LEAST in sides:"),
-    ("solving: all of them", "if len(values) == len(limits):", "if True:"),
+    ("solving: a value that falls", " or (lo.side, hi.side) != (Side.AT_LEAST, Side.AT_MOST)", ""),
 )
 MUTANTS += mutants(
     "slinky/runtime/in_place.py",

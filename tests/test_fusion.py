@@ -159,6 +159,30 @@ def test_loops_over_outputs_that_are_as_large_as_each_other() -> None:
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_a_loop_behind_may_be_one_of_two(step: int) -> None:
+    """It begins where the first of the two does, wherever that is."""
+    a, t, *outs = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "b", "c", "d"))
+    sl.Func(np.negative, [a[x]], [t[x]], name="turn")
+    for k, out in enumerate(outs):
+        sl.Func(lambda s, o: np.add(s[: len(o)], s[-len(o) :], out=o), [t[sl.interval(x - k, x)]], [out[x]], f"f{k}")
+    q = p = sl.build_pipeline([a], outs)
+    for k in range(3):
+        q = sl.split_loop(q, f"f{k}.x", step)
+    q = sl.fuse_loops(q, "for x #1", "for x #2")
+    q, (loop,) = sl.fuse_loops(q, "for x #0", "for x #1", rc=True)
+    q, at = sl.compute_at(q, "turn", loop, rc=True)
+    q = sl.fold_storage(sl.slide_window(q, "turn", loop), at.alloc, "x")
+    data = sl.Buffer(np.arange(60) ** 2, min=(-20,))
+    for begins in ((0, 0, 0), (3, -2, 1), (-5, 4, -7), (2, 2, -1)):
+        places = [*zip((9, 4, 7), begins, strict=True)]
+        targets = [[sl.Buffer(np.zeros(n, np.int64), min=(lo,)) for n, lo in places] for _ in range(2)]
+        p(data, *targets[0])
+        q.run(data, *targets[1], checked=True)
+        for one, other in zip(*targets, strict=True):
+            np.testing.assert_array_equal(one.array, other.array)
+
+
 def test_a_window_in_a_loop_over_outputs_that_are_as_large_as_each_other() -> None:
     """The first iteration is one, whichever of the outputs says where."""
     p = sl.compute_at(sl.split_loop(of_three_outputs(), "split.y", 1), "soften", "for y")

@@ -19,12 +19,11 @@ from slinky.symbolic.expressions import (
     maximum,
     metadata,
     minimum,
-    scalar,
 )
 from slinky.symbolic.facts import facts
 from slinky.symbolic.intervals import Interval, box_symbols
-from slinky.symbolic.solving import Side, limit_of
-from slinky.symbolic.traversal import quotients, substitute, symbols
+from slinky.symbolic.solving import rising_within
+from slinky.symbolic.traversal import quotients, symbols
 
 
 def with_values(values: Mapping[str, Expr], default: Interval | None) -> Interval:
@@ -100,10 +99,6 @@ def _without_offsets(i: Interval, func: Func) -> Interval:
     return Interval(rest(i.min), rest(i.max))
 
 
-_LIMIT = scalar("'")
-"""Stands for a limit while it is solved for: one that is a choice would make several conditions of one."""
-
-
 def _staying(i: Interval, limit: Interval, dim: Variable) -> Interval | None:
     """Where an interval, both ends of which rise with a dimension and depend on no other, stays within a limit.
 
@@ -115,11 +110,8 @@ def _staying(i: Interval, limit: Interval, dim: Variable) -> Interval | None:
     if before is not None and behind is not None:  # a window around the point, as most are
         return _without_others(Interval(limit.min - before, limit.max - behind))
     known = facts(*(q.denominator >= 1 for e in (i.min, i.max) for q in quotients(e, {})))
-    lo, hi = limit_of(i.min >= _LIMIT, dim, known), limit_of(i.max <= _LIMIT, dim, known)
-    if lo is None or hi is None or (lo.side, hi.side) != (Side.AT_LEAST, Side.AT_MOST):
-        return None
-    first, last = substitute(lo.value, {_LIMIT: limit.min}), substitute(hi.value, {_LIMIT: limit.max})
-    return _without_others(Interval(first, last))
+    low, high = rising_within(i.min, limit, dim, known), rising_within(i.max, limit, dim, known)
+    return None if low is None or high is None else _without_others(Interval(low.min, high.max))
 
 
 def _distance(e: Expr, dim: Variable) -> int | None:

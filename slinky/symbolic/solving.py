@@ -12,7 +12,6 @@ from enum import Enum
 import attrs
 
 from slinky.symbolic.expressions import (
-    And,
     Condition,
     Expr,
     FloorDivide,
@@ -22,13 +21,13 @@ from slinky.symbolic.expressions import (
     floor_divide,
     linear,
     linear_sum,
-    maximum,
-    minimum,
     multiply,
+    scalar,
 )
 from slinky.symbolic.facts import Facts
+from slinky.symbolic.intervals import Interval
 from slinky.symbolic.lower_bounds import at_least
-from slinky.symbolic.traversal import symbols
+from slinky.symbolic.traversal import substitute, symbols
 
 
 class Side(Enum):
@@ -48,10 +47,7 @@ class Limit:
 
 
 def limit_of(condition: Condition, symbol: Expr, known: Facts) -> Limit | None:
-    """What a comparison says of a symbol, if it says so by itself; None for a disjunction, say, or `s * s <= n`.
-
-    Of several that must hold, all at least or all at most something, the strictest: `max(m, n) <= s`.
-    """
+    """What a comparison says of a symbol, if it says so by itself; None for a disjunction, say, or `s * s <= n`."""
     match condition:
         case IsZero(expr=expr):
             found = _slope(expr, symbol)
@@ -64,21 +60,20 @@ def limit_of(condition: Condition, symbol: Expr, known: Facts) -> Limit | None:
                 return Limit(Side.IS, floor_divide(rest, -slope))
         case NonNegative(expr=expr):
             return _limit_of_inequality(expr, symbol, known)
-        case And(operands=operands):
-            return _strictest([limit_of(each, symbol, known) for each in operands])
     return None
 
 
-def _strictest(limits: list[Limit | None]) -> Limit | None:
-    """What limits say together, if all of them are lower ones, or all of them upper ones."""
-    values = [limit.value for limit in limits if limit is not None]
-    sides = {limit.side for limit in limits if limit is not None}
-    if len(values) == len(limits):
-        if sides == {Side.AT_LEAST}:
-            return Limit(Side.AT_LEAST, maximum(*values))
-        if sides == {Side.AT_MOST}:
-            return Limit(Side.AT_MOST, minimum(*values))
-    return None
+_LIMIT = scalar("'")
+"""Stands for a limit while it is solved for: one that is a choice would make several conditions of one."""
+
+
+def rising_within(e: Expr, limit: Interval, symbol: Expr, known: Facts) -> Interval | None:
+    """Where a symbol may be for an expression that rises with it to lie in an interval, in which the symbol does not
+    occur; None where that is not clear."""
+    lo, hi = limit_of(e >= _LIMIT, symbol, known), limit_of(e <= _LIMIT, symbol, known)
+    if lo is None or hi is None or (lo.side, hi.side) != (Side.AT_LEAST, Side.AT_MOST):
+        return None
+    return Interval(substitute(lo.value, {_LIMIT: limit.min}), substitute(hi.value, {_LIMIT: limit.max}))
 
 
 def remainder_of(condition: Condition, symbol: Expr) -> tuple[Expr, Expr] | None:

@@ -26,7 +26,7 @@ from slinky.symbolic.conditions import negate
 from slinky.symbolic.expressions import Expr, all_of, equal, maximum, minimum
 from slinky.symbolic.intervals import Interval, substitute_box
 from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.solving import Side, limit_of
+from slinky.symbolic.solving import rising_within
 from slinky.symbolic.traversal import substitute, symbols
 
 
@@ -140,20 +140,19 @@ def _require_steps(version: Version, first: For, second: For, place: Expr, known
 
 def _hull(version: Version, first: For, second: For, place: Expr, known: Facts) -> Interval:
     """The range of the loop that has the iterations of both, on the grid of the first."""
-    begin = limit_of(place >= second.range.min, first.variable, known)
-    end = limit_of(place <= second.range.max, first.variable, known)
-    if begin is None or end is None or begin.side is not Side.AT_LEAST or end.side is not Side.AT_MOST:
+    found = rising_within(place, second.range, first.variable, known)
+    if found is None:
         raise SchedulingError(
             f"not shown in which iterations of loop {first.variable} the second one, at {place}, begins and ends",
             place=statement_cursor(version, first.id),
         )
     low, high, step = first.range.min, first.range.max, first.step
-    if not prove(low <= begin.value, known):
+    if not prove(low <= found.min, known):
         if is_one(step):
-            low = minimum(low, begin.value)
+            low = minimum(low, found.min)
         else:
-            low = low + step * minimum((begin.value - low) // step, 0)
-    return Interval(low, high if prove(end.value <= high, known) else maximum(high, end.value))
+            low = low + step * minimum((found.min - low) // step, 0)
+    return Interval(low, high if prove(found.max <= high, known) else maximum(high, found.max))
 
 
 def _on_other_grid(version: Version, loop: For, start: Expr, known: Facts) -> For:
