@@ -569,6 +569,20 @@ def test_what_is_no_compiled_function(given: object) -> None:
         sl.c_function(given, outputs={"out": PLANE})
 
 
+def test_functions_that_need_the_lock_of_the_interpreter_are_refused() -> None:
+    """It is given away before a call; a function of Python's takes it itself."""
+    options: dict[str, Any] = {"outputs": {"out": (np.float64, 1)}, "parameters": ["out"], "success": None}
+    clear = ctypes.pythonapi.PyErr_Clear
+    for given in (clear, ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyErr_Clear", ctypes.pythonapi))):
+        with pytest.raises(sl.GraphError, match="need the lock of Python's interpreter"):
+            sl.c_function(given, name="clear", **options)
+    seen: list[int] = []
+    kernel = sl.c_function(ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(seen.append), name="see", **options)
+    found = np.zeros(3)
+    kernel(found)
+    assert seen == [found.ctypes.data]
+
+
 def test_an_address_is_an_integer_of_any_kind() -> None:
     made = down().address
     for address in (made, np.int64(made), np.uint64(made)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import operator
-from _ctypes import CFuncPtr
+from _ctypes import FUNCFLAG_PYTHONAPI, CFuncPtr
 from importlib import import_module
 from typing import Any
 
@@ -46,6 +46,11 @@ def pointer_of(given: Any, what: str) -> Pointer:
     if is_integer(given):
         return _at(Pointer(operator.index(given)), what)
     if isinstance(given, CFuncPtr):
+        if _needs_the_lock(given):
+            raise GraphError(
+                f"{what} is of a library whose functions need the lock of Python's interpreter, as ctypes.PyDLL and "
+                f"ctypes.PYFUNCTYPE say: it would be called without"
+            )
         address = ctypes.cast(given, ctypes.c_void_p).value or 0
         return _at(Pointer(address, name=name, kept=given), what)
     if home == "numba" and hasattr(given, "py_func"):
@@ -63,6 +68,13 @@ def pointer_of(given: Any, what: str) -> Pointer:
         f"{what} is no compiled function: expected one of ctypes, cffi or numba, a LowLevelCallable of SciPy, "
         f"a capsule, or an address"
     )
+
+
+def _needs_the_lock(given: Any) -> bool:
+    """Whether a function of `ctypes` says that it is to be called with the interpreter's lock, and takes it not itself,
+    as functions of Python's do."""
+    takes_it = any(type(each).__name__ == "CThunkObject" for each in (given._objects or {}).values())
+    return bool(given._flags_ & FUNCFLAG_PYTHONAPI) and not takes_it
 
 
 def _at(pointer: Pointer, what: str) -> Pointer:
