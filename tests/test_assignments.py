@@ -284,3 +284,23 @@ def test_edges_that_are_set_again_and_again(begin: Callable[[Any], Any]) -> None
 
     x = image(12, 10, dtype=np.float64)
     assert_same(jit(relaxed)(x), relaxed(x))
+
+
+@pytest.mark.parametrize("number", [np.float64(300.5), np.float32(-3), np.int64(300), 300, 2.5, np.bool_(True), 1e9])
+@pytest.mark.parametrize("place", ["mask", "row", "slice"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_that_a_dtype_does_not_hold(place: str, number: Any) -> None:
+    """NumPy casts its scalars where a mask chooses, and refuses them where a slice does, as it does numbers of Python's
+    everywhere. Who catches that is told of it."""
+
+    def assigned(a: Any, k: Any) -> Any:
+        p = a.copy()
+        try:
+            p[{"mask": a > 3, "row": a[:, 0] > 3, "slice": slice(1)}[place]] = k
+        except OverflowError as error:
+            return p, str(error)
+        return p + p
+
+    for dtype in (np.int16, np.uint8, np.float32):
+        x = np.arange(12).reshape(4, 3).astype(dtype)
+        assert_same(jit(assigned)(x, number), assigned(x, number))

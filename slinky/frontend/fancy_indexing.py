@@ -19,9 +19,10 @@ from slinky.frontend.calling import converted, lifted, pointwise
 from slinky.frontend.contracting import taken
 from slinky.frontend.fences import opaque
 from slinky.frontend.given import lazy_arrays, trace_of
-from slinky.frontend.nodes import Shape, numbers
+from slinky.frontend.nodes import Shape
+from slinky.frontend.reals import Real, known_reals
 from slinky.frontend.selected import select, taken_by_masks
-from slinky.frontend.sizes import same
+from slinky.frontend.sizes import known, same
 from slinky.frontend.tables import NotUnderstoodError
 from slinky.frontend.tracing import Trace, values_of
 
@@ -113,13 +114,15 @@ def fancy_assign(array: LazyArray, given: Any, value: Value) -> None:
     chosen = _chosen_by_mask(array, given if isinstance(given, tuple) else (given,))
     if chosen is not None:
         entry, first, inner = chosen
-        each = converted(value, array.dtype, trace)
+        each = converted(_as_an_array(value, array.dtype), array.dtype, trace)
         if _fits(each, array._shape[inner:]):
             mask = lifted(entry, trace)
-            if not all(map(same, mask._shape, array._shape[first:inner])):
-                raise IndexError(
-                    f"boolean index did not match indexed array: {numbers(mask._shape)} and {numbers(array._shape)}"
-                )
+            for axis, (own, wanted) in enumerate(zip(mask._shape, array._shape[first:inner], strict=True), first):
+                if not same(own, wanted):
+                    raise IndexError(
+                        f"boolean index did not match indexed array along axis {axis}; size of axis is {known(wanted)} "
+                        f"but size of corresponding boolean axis is {known(own)}"
+                    )
             wide = mask[(..., *(None,) * (len(array._shape) - inner))]
             array.write(pointwise(np.where, (wide, each, array), name="where", scalars=False))
             return
@@ -145,6 +148,14 @@ def _chosen_by_mask(array: LazyArray, entries: tuple[Any, ...]) -> tuple[Any, in
     before = entries[: places[0]]
     first = sum(missing if entry is Ellipsis else 1 for entry in before)
     return (mask, first, first + len(mask.shape)) if mask.shape and missing >= 0 else None
+
+
+def _as_an_array(value: Value, dtype: np.dtype[Any]) -> Value:
+    """What is assigned to elements that are chosen, where it is a scalar of NumPy's: that is cast as arrays are, while
+    a number of Python's is refused that is not among the values of a dtype. A float may be told at each call."""
+    if type(value) is Real and dtype.kind not in "fc":
+        value = known_reals(value)
+    return np.asarray(value) if issubclass(type(value), np.generic) else value  # lazy scalars say that they are some
 
 
 def _spread(value: LazyArray, mask: Any, shape: Shape, after: int, trace: Trace) -> LazyArray | None:
