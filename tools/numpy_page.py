@@ -145,8 +145,9 @@ pickled by its name, as functions are, for `joblib` and other processes.
 
 A trace is made again for other ranks, dtypes and other arguments, and whenever a global, closure or default that the
 function reads has changed; numbers among the arguments need no new pipeline. Of sizes it keeps what was asked (`if
-len(x) > 3`, `range(n)`, one element against many, slices that reach beyond the end): calls that would answer
-otherwise get a trace of their own, as does each shape of arrays of more than eight axes.
+len(x) > 3`, `range(n)`, one element against many, slices that reach beyond the end, lengths beside bytes that do not
+hold them, errors that are caught and tell a length): calls that would answer otherwise get a trace of their own, as
+does each shape of arrays of more than eight axes.
 
 Floats among the arguments, Python's and the scalars `np.float64` and `np.float32`, are told at each call: what the
 function computes of them, by arithmetic, functions of `math` or ufuncs, is computed anew, and one trace serves all of

@@ -22,7 +22,19 @@ import numpy as np
 from slinky.errors import TracingError, cited
 from slinky.frontend.assembling import Assembled, Part
 from slinky.frontend.indexed import IndexedArray
-from slinky.frontend.nodes import Array, Index, Node, Operation, Result, Shape, View, exactly, numbers, whole_view
+from slinky.frontend.nodes import (
+    Array,
+    Index,
+    Node,
+    Operation,
+    Result,
+    Shape,
+    View,
+    exactly,
+    numbers,
+    told,
+    whole_view,
+)
 from slinky.frontend.sizes import expr_of, known
 from slinky.frontend.tracing import FREE, Abandoned, Trace, errors_now, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, is_place, sees_the_same, transposed
@@ -338,7 +350,7 @@ class LazyArray:
             given = broadcast(given, own.shape)
         except ValueError:
             raise ValueError(
-                f"could not broadcast input array from shape {numbers(value._shape)} into shape {numbers(own.shape)}"
+                f"could not broadcast input array from shape {told(value._shape)} into shape {told(own.shape)}"
             ) from None
         if repeated:
             return  # there are no elements to write to

@@ -35,7 +35,7 @@ from slinky.frontend.tables import (
     name_of,
 )
 from slinky.frontend.tracing import Trace
-from slinky.frontend.views import common_shape, shape_in_words
+from slinky.frontend.views import joined_shape, no_broadcast, shape_in_words
 from slinky.graph.terms import own_power
 
 OPERATORS: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
@@ -150,7 +150,8 @@ def pointwise(
     operands: list[LazyArray] = []
     floats: list[float | Told] = []
     extents: list[Any] = []
-    for value in given:
+    asked: list[Shape] = [()] * len(given)
+    for k, value in enumerate(_sizes_in_range(given)):
         if type(value) is float or type(value) is Real:
             told = trace.reals.told(value)
             is_of_numpy = type(now(value)) is not float
@@ -171,21 +172,30 @@ def pointwise(
             array = lifted(value, trace)
             arguments.append(Operand(len(operands)))
             operands.append(array)
+            asked[k] = array._shape
             sample.append(np.empty(0, array.dtype))
-    dtypes = _dtypes_of(function, sample, keywords, out)
-    shape = common_shape([array._shape for array in operands])
+    try:
+        dtypes = _dtypes_of(function, sample, keywords, out)
+    except (TypeError, ValueError, OverflowError):
+        for extent in extents:
+            known(extent)  # of another size, there may be no error
+        raise
     targets = [lifted(o, trace) if o is not None else None for o in out] or [None] * len(dtypes)
+    asked += [target._shape for target in targets if target is not None]
     masked = where is not True
     if masked:
         mask = lifted(where, trace)
         if mask.dtype != np.bool_:
             raise NotUnderstoodError("masks that are not bool")
-        shape = common_shape([shape, mask._shape])
+        asked.append(mask._shape)
+    shape = _joined([array._shape for array in operands], asked)
+    if masked:
+        shape = _joined([shape, mask._shape], asked)
         old = targets[0] if targets[0] is not None else filled(shape, dtypes[0], 0, trace)
         operands += [mask, old]
         if len(dtypes) != 1:
             raise NotUnderstoodError("where= of several results")
-    shape = _fitting(shape, targets)
+    shape = _fitting(shape, targets, asked)
     dtypes = [d if t is None else t.dtype for d, t in zip(dtypes, targets, strict=True)]
     operation = Pointwise(
         name or name_of(function),
@@ -230,14 +240,41 @@ def _dtypes_of(
     return dtypes
 
 
-def _fitting(shape: Shape, targets: Sequence[LazyArray | None]) -> Shape:
-    """The shape of results that go to targets.
+def _sizes_in_range(given: Sequence[Value]) -> list[Value]:
+    """Arguments in which numbers stand for sizes that are not among the values of the integers beside them: NumPy
+    compares these otherwise, clips by them, or refuses them. It is asked of each size, and holds in each call then."""
+    if Size not in map(type, given):
+        return list(given)
+    dtypes = [each.dtype for each in given if isinstance(each, (LazyArray, np.ndarray, np.generic))]
+    integers = [dtype for dtype in dtypes if dtype.kind in "iu"]
+    if not integers:
+        return list(given)
+    beside = np.result_type(*integers)
+    if beside.kind not in "iu" or beside == np.int64:  # floats, where no integers have all values; all sizes are there
+        return list(given)
+    least, most = int(np.iinfo(beside).min), int(np.iinfo(beside).max)
+    return [known(each) if type(each) is Size and not least <= each <= most else each for each in given]
+
+
+def _joined(shapes: Sequence[Shape], asked: Sequence[Shape]) -> Shape:
+    """The shape that shapes broadcast to; `asked` are those that NumPy tells where there is none.
+
+    Raises `ValueError` as NumPy does.
+    """
+    found = joined_shape(shapes)
+    if found is None:
+        raise ValueError(no_broadcast(asked))
+    return found
+
+
+def _fitting(shape: Shape, targets: Sequence[LazyArray | None], asked: Sequence[Shape]) -> Shape:
+    """The shape of results that go to targets; `asked` are the shapes of all that takes part.
 
     Raises `ValueError` as NumPy does.
     """
     for target in targets:
         if target is not None:
-            wide = common_shape([shape, target._shape])
+            wide = _joined([shape, target._shape], asked)
             if len(wide) != len(target._shape) or not all(map(same, wide, target._shape)):
                 raise ValueError(
                     f"non-broadcastable output operand with shape {shape_in_words(target._shape)} doesn't match the "
@@ -422,6 +459,8 @@ def _power(given: tuple[Any, ...]) -> Any:
     """`**`, for which NumPy has several ways: of scalars, and of squares and other exponents that are numbers."""
     base, exponent = given
     is_array = type(base) is LazyArray and not base.is_scalar
+    if is_array and type(exponent) is Size and exponent == 2:
+        exponent = 2
     if is_array and _is_of_python(exponent):
         is_square = type(exponent) is Real and exponent == 2
         own = own_power(base.dtype.kind, 2.0 if is_square else exponent)
@@ -457,7 +496,7 @@ def call_in_place(name: str, array: LazyArray, other: Any) -> Any:
     if name in ("pow", "matmul"):
         result = call_operator(name, (array, other))
         if name == "pow":
-            _fitting(result._shape, [array])
+            _fitting(result._shape, [array], [result._shape, array._shape])
         _IN_PLACE[name](*map(_without_elements, (array, other)))  # refuses what NumPy does
         array.write(result if result.dtype == array.dtype else cast(result, array.dtype))
         return array

@@ -120,10 +120,14 @@ def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Valu
         raise NotUnderstoodError("lists of other lengths")  # NumPy says so
     trace = trace_of((tuple(condlist), tuple(choicelist), default))
     conditions = [lifted(each, trace) for each in condlist]
-    choices = [each if type(each) in (int, float, complex) else lifted(each, trace) for each in (*choicelist, default)]
+    values = [known(each) if type(each) is Size else each for each in (*choicelist, default)]
+    choices = [each if type(each) in (int, float, complex) else lifted(each, trace) for each in values]
     if any(c.dtype != np.bool_ for c in conditions):
         raise NotUnderstoodError("conditions that are not bool")
     dtype = np.result_type(*(each.dtype if type(each) is LazyArray else each for each in choices))
+    numbers = [each for each in choices[:-1] if type(each) is not LazyArray]
+    if not all(np.can_cast(np.asarray(each).dtype, dtype, "same_kind") for each in numbers):
+        raise NotUnderstoodError("numbers of another kind")  # NumPy says so, such as of ints beside unsigned ones
     shape = common_shape([each._shape for each in (*conditions, *choices) if type(each) is LazyArray])
     if not shape:
         raise NotUnderstoodError("no axes")

@@ -21,7 +21,7 @@ from slinky.frontend.functions import WHOLE_AXES, dtype_of, reduced
 from slinky.frontend.given import as_lazy, axes_of, axis_of, is_set, lazy_arrays, trace_of
 from slinky.frontend.nodes import View, whole_view
 from slinky.frontend.operations import Contraction
-from slinky.frontend.sizes import Length, same
+from slinky.frontend.sizes import Length, Size, known, same
 from slinky.frontend.tables import EXACT, TOLERANCE, NotUnderstoodError, name_of, understood
 from slinky.frontend.taking import Taking
 from slinky.frontend.tracing import Trace
@@ -503,6 +503,7 @@ def choose(a: Value, choices: Any, *, mode: str = "raise") -> LazyArray:
     each = list(choices) if type(choices) is LazyArray else choices
     if not 0 < len(each) < _MOST_CHOICES or not isinstance(mode, str):
         raise NotUnderstoodError("how many choices")
+    each = [known(one) if type(one) is Size else one for one in each]
     lazies = [one if type(one) in (int, float, complex) else lifted(one, trace) for one in each]
     samples = [np.ones((), one.dtype) if type(one) is LazyArray else one for one in lazies]
     dtype = np.asarray(np.choose(0, samples)).dtype  # numbers of Python's take on that of the others

@@ -17,7 +17,7 @@ from slinky.errors import ArgumentError
 from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, lifted
 from slinky.frontend.given import trace_of
-from slinky.frontend.nodes import Array, Node, Operation, exactly, numbers
+from slinky.frontend.nodes import Array, Node, Operation, exactly, told
 from slinky.frontend.sizes import Length, same
 from slinky.frontend.tables import EXACT, NotUnderstoodError
 from slinky.frontend.views import common_shape
@@ -126,7 +126,7 @@ def filtered(kernel: Any, given: Sequence[Any], keywords: dict[str, Any], *, exa
         if not alike and not kernel.is_elementwise:
             raise ArgumentError(
                 f"kernel {kernel.name!r} takes arrays of one shape, got "
-                f"{' and '.join(str(numbers(a._shape)) for a in arrays)}"
+                f"{' and '.join(str(told(a._shape)) for a in arrays)}"
             )
     windows = kernel.windows(len(shape))
     wanted = tuple(window.extent(n) for window, n in zip(windows, shape, strict=True))

@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import TracingError
-from slinky.frontend.sizes import Length, are_same, value_of
+from slinky.frontend.sizes import Length, are_same, known, value_of
 from slinky.runtime import forks
 
 if TYPE_CHECKING:
@@ -302,6 +302,11 @@ def has_elements(shape: Shape) -> bool:
 def numbers(shape: Shape) -> tuple[int, ...]:
     """A shape as it is in this call."""
     return tuple(map(value_of, shape))
+
+
+def told(shape: Shape) -> tuple[int, ...]:
+    """A shape for the text of an error, which the trace is then good for: who catches the error has the text."""
+    return tuple(map(known, shape))
 
 
 def text_of(dtype: np.dtype[Any]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import SlinkyError
-from slinky.frontend.nodes import Array, Index, Shape, View, index_of
+from slinky.frontend.nodes import Array, Index, Shape, View, index_of, told
 from slinky.frontend.sizes import Length, Size, are_same, known, same, value_of
 from slinky.graph.buffers import LARGEST_RANK
 
@@ -102,7 +102,7 @@ def _place(entry: Any, extent: Length, axis: int) -> Length:
     """An element along an axis."""
     at: Length = entry if type(entry) is Size else operator.index(entry)
     if not -extent <= at < extent:
-        raise IndexError(f"index {value_of(at)} is out of bounds for axis {axis} with size {value_of(extent)}")
+        raise IndexError(f"index {known(at)} is out of bounds for axis {axis} with size {known(extent)}")
     return at + extent if at < 0 else at
 
 
@@ -154,7 +154,7 @@ def broadcast(view: View, shape: Shape) -> View:
         if same(own, wanted):
             continue
         if not same(own, 1):
-            raise ValueError(_no_broadcast([view.shape, shape]))
+            raise ValueError(no_broadcast([view.shape, shape]))
         stretched.add(axis)
     if not more and not stretched:
         return View(view.result, view.index, shape)
@@ -175,13 +175,14 @@ def sees_the_same(a: View, b: View) -> bool:
     )
 
 
-def _no_broadcast(shapes: Sequence[Shape]) -> str:
+def no_broadcast(shapes: Sequence[Shape]) -> str:
+    """What NumPy says of shapes that do not broadcast to one."""
     return f"operands could not be broadcast together with shapes {' '.join(map(shape_in_words, shapes))} "
 
 
 def shape_in_words(shape: Shape) -> str:
     """A shape as ufuncs have it in their errors: without spaces."""
-    return "(" + ",".join(str(value_of(n)) for n in shape) + ("," * (len(shape) == 1)) + ")"
+    return "(" + ",".join(map(str, told(shape))) + ("," * (len(shape) == 1)) + ")"
 
 
 def common_shape(shapes: Sequence[Shape]) -> Shape:
@@ -189,6 +190,14 @@ def common_shape(shapes: Sequence[Shape]) -> Shape:
 
     Raises `ValueError` as NumPy does.
     """
+    found = joined_shape(shapes)
+    if found is None:
+        raise ValueError(no_broadcast(shapes))
+    return found
+
+
+def joined_shape(shapes: Sequence[Shape]) -> Shape | None:
+    """The shape that some shapes broadcast to; None if they do not."""
     rank = max(map(len, shapes), default=0)
     found: list[Length] = []
     for axis in range(-rank, 0):
@@ -203,7 +212,7 @@ def common_shape(shapes: Sequence[Shape]) -> Shape:
             elif same(chosen, 1):
                 chosen = shape[axis]
             else:
-                raise ValueError(_no_broadcast(shapes))
+                return None
         found.append(chosen)
     return tuple(found)
 
