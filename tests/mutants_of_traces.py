@@ -29,12 +29,12 @@ MUTANTS += mutants(
         "offset=i.offset + (first - before - more)",
         "offset=i.offset + (first - before)",
     ),
-    ("halos: many arrays", "len(_Reach(graph, chosen).leaves(node)) > MOST_COPIED", "False"),
+    ("halos: many arrays", "len(reach.leaves(node)) > MOST_COPIED", "False"),
     ("halos: rows", "not _is_along_rows(n) or not is_arithmetic", "True or not is_arithmetic"),
     ("halos: rows in C", "if in_loops or not _is_along_rows(n)", "if not _is_along_rows(n)"),
     (
         "halos: copied once more",
-        "    more |= {node for node in slices - chosen if node.results[0] in copied}",
+        "    more |= {node for node in others if node.results[0] in copied}",
         "    more |= set()",
     ),
 )

@@ -142,12 +142,15 @@ def test_each_iteration_for_itself() -> None:
 
 
 def test_what_lies_between_two_windows() -> None:
-    """A window that slides over every third element produces all of them; what each iteration needs is less."""
+    """A window that slides over every n-th element, if n is not 0, produces all of them; what each iteration needs is
+    less."""
     a, t, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "t", "out"))
+    n = sl.scalar("n")
     sl.Func(np.negative, [a[x]], [t[x]], name="turn")
-    sl.Func(np.square, [t[3 * x]], [out[x]], name="third")
-    p = sl.compute_at(sl.split_loop(sl.build_pipeline([a], [out]), "third.x", 1), "turn", "for x")
+    sl.Func(np.square, [t[n * x]], [out[x]], name="nth")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([a], [out], require=[n >= 0]), "nth.x", 1), "turn", "for x")
     q = sl.slide_window(p, "turn", "for x")
+    assert q.run(np.arange(28), np.zeros(10, np.int64), n=3, checked=True).elements["turn"] == 28
     assert sl.unslide_window(q, "turn", "for x").same_program(p)
 
 
