@@ -387,9 +387,8 @@ def difference(got: Any, want: Any, rounded: float, *, signed: bool = False) -> 
     if a.dtype != b.dtype or a.shape != b.shape:
         return f"{a.dtype}{a.shape} in place of {b.dtype}{b.shape}"
     if rounded and b.dtype.kind in "fc":
-        same = np.isclose(
-            a, b, rtol=rounded, atol=rounded * max(1.0, float(np.max(np.abs(b), initial=0))), equal_nan=True
-        )
+        largest = float(np.max(np.abs(b), where=~np.isinf(b), initial=0))
+        same = np.isclose(a, b, rtol=rounded, atol=rounded * max(1.0, largest), equal_nan=True)
     else:
         same = np.asarray((a == b) | ((a != a) & (b != b)))
     if signed and b.dtype.kind == "f":

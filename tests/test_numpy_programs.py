@@ -127,6 +127,9 @@ def test_differences() -> None:
     assert difference((one,), [one], 0) == "a tuple in place of a list"
     assert difference({"a": one}, {"b": one}, 0) == "keys ['a'] in place of ['b']"
     assert difference(np.float64("nan"), np.float64("nan"), 0) is None
+    endless = np.array([1.0, np.inf])
+    assert difference(endless, endless + 1, 1e-9) == "1.0 in place of 2.0 at (0,), 1 of 2 differ"
+    assert difference(endless, -endless, 1e-9) == "1.0 in place of -1.0 at (0,), 2 of 2 differ"
 
 
 @settings(max_examples=settings().max_examples * 2 // 3, suppress_health_check=list(HealthCheck), derandomize=True)
