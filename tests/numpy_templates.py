@@ -198,8 +198,6 @@ TEMPLATES = [
         np.fft.fftshift({n})
         np.fft.ifftshift({n}, axes={k})
         np.roll({n}, len({n}) // 2, 0)
-        np.isreal({a})
-        np.iscomplex({a})
         np.atleast_3d({a})
         np.astype({a}, np.float32)
         np.matrix_transpose({m})
@@ -279,6 +277,8 @@ TEMPLATES = [
         np.piecewise({n}, [{same} > 1, {same} < 0], [{s}, 2])
         np.vander({n}.reshape(-1)[:4] % 3, 4)
         np.vander({n}.reshape(-1) % 2, increasing=True)[:, :3]
+        np.isreal({a})
+        np.iscomplex({a})
     """, weight=1, sharp=True),
     *_lines("""
         np.nansum(np.where({n} > 1, np.nan, {n}), axis={k})
@@ -758,7 +758,7 @@ NUMBERS_AMONG_ARRAYS = [
         np.array([{t}, 1]) * {n}[..., :1]
         np.isin({n}, [{t}, 2])
         np.diff({n}, prepend={t}, axis=0)
-        np.diff({n}, n=int(abs({t})), axis={k})
+        np.diff({n}, n=int(abs({t})), axis={k}) + 0
         np.repeat({n}, int(abs({t})), axis={k})
         np.tile({n}, int(abs({t})))
         np.sum({a}, initial={t})
