@@ -649,10 +649,14 @@ def test_the_folder_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         (folder / name).mkdir(parents=True)
         (folder / name / "kernel.c").touch()
         os.utime(folder / name, (time.time() - age,) * 2)
+        text = folder / f"{name}.c"  # of a process that ended before the library was there
+        text.touch()
+        os.utime(text, (time.time() - age,) * 2)
     for n in range(4):
         assert getattr(compiling.library(f"int f{n}(void) {{ return {n}; }}\n", made_by), f"f{n}")() == n
-    assert len(list(folder.glob("*.so"))) == len(list(folder.glob("*.c"))) == 2
-    assert [path.name for path in folder.glob("making-*")] == ["making-new"]
+    assert len(list(folder.glob("*.so"))) == 2
+    assert len(list(folder.glob("*.c"))) == 2 + 1
+    assert sorted(path.name for path in folder.glob("making-*")) == ["making-new", "making-new.c"]
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owners here")

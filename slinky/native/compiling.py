@@ -386,18 +386,27 @@ def _write_through(path: Path, mode: int) -> None:
 def _forget(path: Path) -> None:
     """Keep a library no longer. Who has loaded it goes on with it."""
     for each in (path, path.with_suffix(".c")):
-        with contextlib.suppress(OSError):
-            if each.is_dir() and not each.is_symlink():
-                shutil.rmtree(each, ignore_errors=True)
-            each.unlink(missing_ok=True)
+        _remove(each)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, or a folder with what is in it, as far as that can be."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _forget_old(folder: Path) -> None:
-    """Keep no more than so many libraries, and nothing of processes that ended while they compiled."""
+    """Keep no more than so many libraries, and nothing of processes that ended while they compiled: neither what they
+    made, nor a text beside which there is no library yet."""
     with contextlib.suppress(OSError):
-        for each in folder.glob("making-*"):
+        made = set(folder.glob("*.so"))
+        alone = [each for each in folder.glob("*.c") if each.with_suffix(".so") not in made]
+        for each in (*folder.glob("making-*"), *alone):
             if each.stat().st_mtime < time.time() - LONGEST:
-                shutil.rmtree(each, ignore_errors=True)
+                _remove(each)
     with contextlib.suppress(OSError):
         libraries = sorted(folder.glob("*.so"), key=lambda each: each.stat().st_mtime)
         for each in libraries[:-MOST_LIBRARIES]:
