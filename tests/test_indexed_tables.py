@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pickle
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from traced import assert_same
 
 import slinky as sl
 from slinky.frontend.indexed import IndexedArray, indexed_array, own_array
@@ -158,6 +160,39 @@ def test_an_index_out_of_bounds_is_numpy_s_error() -> None:
     assert traced(np.arange(9)[::-1].copy()) == 7
     with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 9"):
         traced(np.arange(9))
+
+
+OF_PLACES = [
+    lambda a: a[:, [-1, 0]],
+    lambda a: a[3:2, :, None][:, [0, 2]],
+    lambda a: a[3:2][..., np.array([-3, 1])],
+    lambda a: a[None, 3:2, -3:1][..., [-1, 0], None],
+    lambda a: a[3:2].T[[0, -1], [[0], [2]]],
+    lambda a: a[:, 3:2][1, [-1, 4]],
+    lambda a: a[:, [5, -9, 50]],
+    lambda a: np.take(a[3:2], [50], axis=1),
+]
+
+
+@pytest.mark.parametrize("is_forced", [False, True])
+@pytest.mark.parametrize("chosen", OF_PLACES)
+def test_places_that_there_are_not_are_numpy_s_error_where_nothing_is_found_too(chosen: Any, is_forced: bool) -> None:
+    """Also where an axis has no elements, or the array none along others; who catches the error has its text."""
+
+    def function(a: Array) -> Any:
+        if is_forced and a.any():
+            a = a + 1
+        try:
+            return chosen(a)
+        except IndexError as error:
+            return a * 2, str(error)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sl.ForcedValueWarning)
+        traced = sl.jit(smallest=0)(function)
+        for shape in ((4, 3), (9, 2), (4, 0), (4, 3), (9, 51), (1, 1)):
+            a = np.ones(shape)
+            assert_same(traced(a), function(a))
 
 
 def test_a_table_that_changes_is_read_again() -> None:

@@ -19,6 +19,7 @@ from slinky.frontend.arrays import LazyArray, Value, made, placed, solid, whole_
 from slinky.frontend.calling import call_function, lifted
 from slinky.frontend.functions import WHOLE_AXES, dtype_of, reduced
 from slinky.frontend.given import as_lazy, axes_of, axis_of, is_set, lazy_arrays, trace_of
+from slinky.frontend.indexed import own_array
 from slinky.frontend.nodes import View, whole_view
 from slinky.frontend.operations import Contraction
 from slinky.frontend.sizes import Length, Size, known, same
@@ -448,7 +449,24 @@ def taken(array: LazyArray, entries: tuple[Any, ...]) -> LazyArray:
     used = sum(entry is not None and entry is not Ellipsis for entry in entries)
     rest = as_lazy(array[(*entries[:first], *[slice(None)] * len(chosen), *entries[end:])])
     axis = first if not dots or dots[0] > first else first - 1 + len(array._shape) - used
+    own = axis - sum(entry is None for entry in entries[:first])
+    for k, entry in enumerate(entries[first:end]):
+        _require_within(entry, rest._shape[axis + k], own + k)
     return take(rest, chosen[0], axis) if len(chosen) == 1 else _picked(rest, chosen, axis)
+
+
+def _require_within(entry: Any, extent: Length, axis: int) -> None:
+    """Ask of integers that are known whether they are places of an axis: NumPy does so where it finds no elements, too.
+
+    Raises `IndexError` as NumPy does.
+    """
+    if lazy_arrays(entry):
+        return
+    places = np.asarray(known(entry) if type(entry) is Size else own_array(entry))
+    if places.size and not (-extent <= int(places.min()) and int(places.max()) < extent):
+        size = known(extent)
+        bad = places[(places < -size) | (places >= size)].flat[0]
+        raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {size}")
 
 
 @attrs.frozen
