@@ -176,6 +176,7 @@ MUTANTS += mutants(
     (GATE, STEADY),
     ("unchanged: the order of users", " and new.in_order(users) == old.in_order(users)", ""),
     ("unchanged: loops around", " or any(outer in touched for outer in path[:-1])", ""),
+    ("unchanged: sides of ifs", "if new.entries[user].field != old.entries[user].field:", "if False:"),
     ("unchanged: the regions", "return _use(old, before, buffer) == _use(new, now, buffer)", "return True"),
     ("unchanged: allocations", "    return before is now\n", "    return True\n"),
 )

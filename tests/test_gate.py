@@ -500,3 +500,21 @@ def test_what_moves_backwards_is_not_cut_off_by_what_the_first_iteration_compute
     p = sl.compute_at(sl.compute_at(p, "back_func", "for w"), "narrow_func", "for w")
     with pytest.raises(sl.SchedulingError, match=r"what back_func computes .*move.* forward with loop w"):
         sl.slide_window(p, "narrow_func", "for w")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The sides of an if
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_goes_to_the_other_side_of_an_if_is_missed_where_it_was() -> None:
+    """The calls stand in the order in which they stood, in the same blocks' statement."""
+    a, b = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "b"))
+    sl.Func(np.negative, [a[x]], [b[x]], name="turn")
+    p = sl.absorb_loop(sl.split_loop(sl.build_pipeline([a], [b]), "turn.x", 2, tail="cut"), "for x")
+    p = sl.specialize(p, p.find("turn").expand(0, 1), b.dim(0).min <= 3)
+    (condition,) = [s for s in p.program.body if isinstance(s, If)]
+    first = next(call for call in p.find_all("turn") if call._id == condition.orelse[0].id)
+    edit = sl.edit(p)
+    edit.move(condition.body[-1], first.before())
+    refused(edit, "not all of output b is written")

@@ -34,6 +34,8 @@ def _is_as_before(old: Version, new: Version, touched: Touched, buffer: str, use
     path = new.path(user)
     if path != old.path(user) or any(outer in touched for outer in path[:-1]):
         return False
+    if new.entries[user].field != old.entries[user].field:  # on the other side of an if
+        return False
     before, now = old.statement(user), new.statement(user)
     if isinstance(before, Touching) and isinstance(now, Touching):
         return _use(old, before, buffer) == _use(new, now, buffer)
