@@ -75,19 +75,24 @@ def test_nobody_waits_for_what_a_compiler_leaves_behind(tmp_path: Path, monkeypa
         end.touch()
 
 
-@needs_compiler
-@pytest.mark.parametrize("flag", ["-ffast-math", "-ffinite-math-only"])
-def test_a_compiler_that_is_asked_for_other_results_is_refused(
-    flag: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def assert_refused(flag: str, why: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler that is asked for a flag compiles nothing, and says why."""
     found = compiling.compiler()
     assert found is not None
     monkeypatch.setenv("CC", shlex.join([*found.command, flag]))
     p, _ = of(lambda a: a * 2, np.float32)
     for backend in NATIVE:
-        with pytest.raises(sl.CompilationError, match="asked for -ffast-math or a part of it"):
+        with pytest.raises(sl.CompilationError, match=why):
             p.compile(backend=backend)
     assert not list(folder.glob("*.so"))
+
+
+@needs_compiler
+@pytest.mark.parametrize("flag", ["-ffast-math", "-ffinite-math-only"])
+def test_a_compiler_that_is_asked_for_other_results_is_refused(
+    flag: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_refused(flag, "asked for -ffast-math or a part of it", folder, monkeypatch)
 
 
 @needs_compiler
@@ -142,17 +147,12 @@ def test_a_compiler_that_is_asked_for_what_would_end_the_process_is_refused(
     """Sanitizers whose runtime must be there when a process begins."""
     found = compiling.compiler()
     assert found is not None
-    command = [*found.command, f"-fsanitize={what}"]
+    flag = f"-fsanitize={what}"
     if subprocess.run(
-        [*command, "-fsyntax-only", "-x", "c", "-"], input=b"", capture_output=True, check=False
+        [*found.command, flag, "-fsyntax-only", "-x", "c", "-"], input=b"", capture_output=True, check=False
     ).returncode:
         pytest.skip("the compiler has no such flag")
-    monkeypatch.setenv("CC", shlex.join(command))
-    p, _ = of(lambda a: a * 2, np.float32)
-    for backend in NATIVE:
-        with pytest.raises(sl.CompilationError, match=f"asked for -fsanitize={what}, whose runtime ends processes"):
-            p.compile(backend=backend)
-    assert not list(folder.glob("*.so"))
+    assert_refused(flag, f"asked for {flag}, whose runtime ends processes", folder, monkeypatch)
 
 
 @needs_compiler

@@ -1,4 +1,4 @@
-"""What loops in C take on this machine, measured by pipelines that run: made of public names, as users would.
+"""What loops in C take on this machine, measured by pipelines that run.
 
 A chain of funcs in strips of one short row is nothing but calls; one of a single operation each, on rows that stay in
 the first cache, is reading and writing; one of many operations on these is arithmetic.
