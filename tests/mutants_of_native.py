@@ -156,8 +156,13 @@ MUTANTS += mutants(
     ("fusing: repeated without end", " and all(loop.steps <= LONGEST for loop in repeated)", ""),
     (
         "fusing: what is cheaper",
-        "if is_even and sum(loop.cost for loop in repeated) < sum(loop.cost for loop in kept):",
-        "if is_even:",
+        "is_cheaper = is_even and sum(loop.cost for loop in repeated) < sum(loop.cost for loop in kept)",
+        "is_cheaper = is_even",
+    ),
+    (
+        "fusing: conversions of one row",
+        " and len(rows) == 1",
+        "",
     ),
     ("fusing: where it is computed", "own = tuple(lowering.places(view, places))", "own = places"),
     ("fusing: numbers of arrays that are full", " if _takes_numbers(node) else []", " if False else []"),

@@ -188,6 +188,55 @@ def test_what_is_repeated_may_repeat_others() -> None:
     agree(traced, twice_shifted, ODD, IMAGE)
 
 
+@pytest.mark.parametrize("has_wide_vectors", [False, True])
+def test_small_integers_are_converted_by_each_reader_of_a_row(
+    has_wide_vectors: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where vectors are wide: of a row of pixels as well, but not of neighbours in columns, to float64, or of many."""
+
+    def along(a: Array) -> Array:
+        image = a.astype(np.float32)
+        result: Array = (image[:, :-2] + 2 * image[:, 1:-1] + image[:, 2:]).astype(np.int16)
+        return result
+
+    def of_pixels(a: Array) -> Array:
+        image = a.astype(np.int32)
+        result: Array = image[1:, :-1] - image[1:, 1:]
+        return result
+
+    def across(a: Array) -> Array:
+        image = a.astype(np.float32)
+        result: Array = image[:-2] + 2 * image[1:-1] + image[2:]
+        return result
+
+    def to_double(a: Array) -> Array:
+        image = a.astype(np.float64)
+        result: Array = image[:, :-1] + image[:, 1:]
+        return result
+
+    def many(a: Array) -> Array:
+        image = a.astype(np.float32)
+        total = image[:, :-14]
+        for k in range(1, 15):
+            total = total + image[:, k : k - 14 or None]
+        return total
+
+    monkeypatch.setattr("slinky.native.compiling.has_wide_vectors", lambda: has_wide_vectors)
+    for dtype in (np.uint8, np.int16):
+        plane = rng.integers(0, 100, (20, 17), dtype)
+        pixels = rng.integers(0, 100, (6, 5, 3), dtype)
+        for function, image, repeats in (
+            (along, plane, 1),
+            (of_pixels, pixels, 1),
+            (across, plane, 0),
+            (to_double, plane, 0),
+            (many, plane, 0),
+        ):
+            kept, traced = names(jit(function), image), for_c(function)
+            assert len(names(traced, image)) == len(kept) - repeats * has_wide_vectors, function
+            agree(traced, function, image)
+
+
 def test_loops_stay_short() -> None:
     def sums(a: Array) -> Array:
         products = a * a

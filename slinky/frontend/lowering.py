@@ -16,6 +16,7 @@ import itertools
 import keyword
 import re
 from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import attrs
@@ -541,7 +542,8 @@ def lowered(
     if in_loops:
         if to_bits:
             apart = _unlike_numpy_in_c(nodes, Lowering(nodes, symbols, names, by_pieces, floats=told))
-        inside = inlined_in_c(nodes, returned, by_pieces, apart)
+        is_wide = import_module("slinky.native.compiling").has_wide_vectors()
+        inside = inlined_in_c(nodes, returned, by_pieces, apart, has_wide_vectors=is_wide)
     else:
         inside = inlined(nodes, returned, by_pieces)
     lowering = Lowering(nodes, symbols, names, by_pieces, in_loops=in_loops, apart=apart, floats=told)

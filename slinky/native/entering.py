@@ -130,12 +130,15 @@ class WatchedLines(PairedLines):
         self.endings: list[Ending] = []
         self.is_mixed = False
         self._unread = around.unread
+        self._inputs = around.inputs
 
     def array_given(self, name: str) -> str:
         """An array from outside: its name in C; whether it may be written past the caches is told with it."""
         found = super().array_given(name)
         if name in self._unread:
             self.streamed.add(found)
+        if name in self._inputs:
+            self.outside.add(found)
         return found
 
     def around(self, call: str) -> list[str]:
@@ -252,7 +255,7 @@ def entry_text(name: str, given: Sequence[Given], lines: Lines, told: str) -> st
                 written.append(
                     f"if (!slinky_take(of[{slot}].array, {{rank}}, {size}, &{each.name})) return {DECLINED};"
                 )
-                if each.name in lines.streamed:
+                if each.name in lines.streamed or each.name in lines.outside:
                     written.append(f"{each.name}.streams = slinky_is_streamed(of[{slot}].array, {size});")
                 passed += [f"of[{slot + 1 + n}].integer" for n in range(each.folded)]
                 slot += each.folded

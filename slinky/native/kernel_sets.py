@@ -28,7 +28,7 @@ class Kernels:
     """The functions of formulas, each once, for arrays of so many dimensions at most, its `rank`."""
 
     def __init__(self) -> None:
-        self._names: dict[tuple[Formula, bool], str] = {}
+        self._names: dict[tuple[Formula, bool, tuple[int, ...]], str] = {}
         self._others: dict[Hashable, str] = {}
         self._reducers: dict[object, Reducer] = {}
         self._copiers: dict[object, Copier] = {}
@@ -38,21 +38,22 @@ class Kernels:
         self._before: dict[str, None] = {}
         self.rank = 1
 
-    def name_of(self, func: LoweredFunc, *, streams: bool = False) -> str:
-        """The function for what a func computes, to be called once more; for an array that `streams`, if it is large.
+    def name_of(self, func: LoweredFunc, *, streams: bool = False, ahead: tuple[int, ...] = ()) -> str:
+        """The function for what a func computes, to be called once more; for an array that `streams`, if it is large,
+        and for inputs of which memory `ahead` is asked for.
 
         Raises `UnprintableError` if there is none.
         """
         formula = formula_of(func)
         if formula is None:
             raise UnprintableError(f"{func.name} is a callback")
-        found = self._names.get((formula, streams))
+        found = self._names.get((formula, streams, ahead))
         if found is None:
             found = f"slinky_{in_ascii(func.name)}_{len(self._texts) + 1}"
-            text = kernel_function(formula, found, streams=streams)
+            text = kernel_function(formula, found, streams=streams, ahead=ahead)
             if text is None:
                 raise UnprintableError(f"{func.name} has no text in C")
-            self._names[formula, streams] = found
+            self._names[formula, streams, ahead] = found
             self._texts[found] = text
         self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
         self._calls[found] += 1

@@ -37,7 +37,9 @@ from slinky.ir.formulas import (
     argument_types,
 )
 from slinky.ir.formulas import Step as FormulaStep
-from slinky.native import streaming, turning
+from slinky.native import lanes, streaming, turning
+from slinky.native.ahead import declared
+from slinky.native.ahead import texts_in as ahead_in
 from slinky.native.clipping import clip_before, clipped_conversions, without_clips
 from slinky.native.comparing import comparisons_in
 from slinky.native.dividing import RAISED, clipped, texts_in
@@ -118,26 +120,27 @@ class KernelFunction:
 
 
 def kernel_function(
-    formula: Formula, name: str, results: Sequence[Result] = (), *, streams: bool = False
+    formula: Formula, name: str, results: Sequence[Result] = (), *, streams: bool = False, ahead: Sequence[int] = ()
 ) -> KernelFunction | None:
     """The same as a function for other C code, of arrays that have elements, each where its dtype wants it; outputs of
-    the same extents; a single one may be such that it `streams` (`streaming`).
+    the same extents; a single one may be such that it `streams` (`streaming`), and inputs such that memory `ahead` is
+    asked for.
 
     It returns nothing, and leaves the exceptions of floating point arithmetic to who calls it.
     """
     try:
-        return _Kernel(formula, results or (formula.result,), streams=streams).function(name)
+        return _Kernel(formula, results or (formula.result,), streams=streams, ahead=ahead).function(name)
     except UnknownError:
         return None
 
 
 def dense_function(
-    formula: Formula, name: str, results: Sequence[Result], *, streams: bool = False
+    formula: Formula, name: str, results: Sequence[Result], *, streams: bool = False, ahead: Sequence[int] = ()
 ) -> KernelFunction | None:
     """The same of arrays of which elements follow each other along the last dimension, if they move with that; if the
     first output is such that it `streams`, all are, and of one dtype."""
     try:
-        return _Kernel(formula, results, streams=streams).dense_function(name)
+        return _Kernel(formula, results, streams=streams, ahead=ahead).dense_function(name)
     except UnknownError:
         return None
 
@@ -207,14 +210,19 @@ class _Place:
     dense: frozenset[str] = frozenset()
     first: str = ""
     """Where along the dimension the loop begins: what is to be added to this place there."""
+    in_lanes: bool = False
+    """Whether what is narrow is an integer of 32 bits there (`lanes`)."""
 
 
 class _Kernel:
     """A formula on its way to C. The outputs are named and numbered behind the inputs."""
 
-    def __init__(self, formula: Formula, results: Sequence[Operand], *, streams: bool = False) -> None:
+    def __init__(
+        self, formula: Formula, results: Sequence[Operand], *, streams: bool = False, ahead: Sequence[int] = ()
+    ) -> None:
         self.formula = formula
         self.streams = streams
+        self.ahead = [f"a{k}" for k in ahead]
         self.results = results
         self.rank = max(formula.rank, 1)
         self.arguments = {key: f"k{n}" for n, key in enumerate(argument_types(formula))}
@@ -234,7 +242,7 @@ class _Kernel:
         """The whole file."""
         empty = f"if ({' || '.join(f'n{d} == 0' for d in range(self.rank))}) return 0;"
         lines = [*self._extents(), empty, *self._places(), *self._alignment(), *self._turning(), *self._merging()]
-        lines += ["feclearexcept(FE_ALL_EXCEPT);", *self._nest(), f"return {OCCURRED};"]
+        lines += ["feclearexcept(FE_ALL_EXCEPT);", *self._nest(is_usual=True), f"return {OCCURRED};"]
         body = "\n".join(f"    {line}" for line in lines)
         own = "".join(f"\n{text}" for text in self._called(body))
         return f"{HEAD}{own}\nint {NAME}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
@@ -247,7 +255,7 @@ class _Kernel:
         spread = [*places, *self._turning(), *self._merging(), *self._nest()]
         given = ", ".join(each.rpartition(" ")[2].lstrip("*") for each in self._parameters())
         dense = [*places, f"if ({self._is_spread()}) {{", f"    {name}_spread({given});", "    return;", "}"]
-        dense += [*self._merging(), *self._nest(is_dense=True)]
+        dense += [*self._merging(), *self._nest(is_usual=True, is_dense=True)]
         text = self._as_function(f"NOT_INLINED static void {name}_spread", spread) + self._as_function(
             f"static void {name}", dense
         )
@@ -255,7 +263,7 @@ class _Kernel:
 
     def dense_function(self, name: str) -> KernelFunction:
         """The same of dense arrays alone."""
-        lines = [*self._extents(), *self._places(), *self._merging(), *self._nest(is_dense=True)]
+        lines = [*self._extents(), *self._places(), *self._merging(), *self._nest(is_usual=True, is_dense=True)]
         text = self._as_function(f"static void {name}", lines)
         return KernelFunction("\n".join([_NOT_INLINED, *self._called(text)]), text)
 
@@ -319,7 +327,14 @@ class _Kernel:
         return None if RAISED in text else KernelFunction("\n".join(self._called(text)), text)
 
     def _called(self, body: str) -> list[str]:
-        return [*turning.texts_in(body), *texts_of(self.functions.values()), *texts_in(body), *comparisons_in(body)]
+        return [
+            *turning.texts_in(body),
+            *lanes.texts_in(body),
+            *ahead_in(body),
+            *texts_of(self.functions.values()),
+            *texts_in(body),
+            *comparisons_in(body),
+        ]
 
     def _parameters(self) -> list[str]:
         parameters = [f"const array *{name}" for name in self.names]
@@ -395,14 +410,18 @@ class _Kernel:
 
     # Loops --------------------------------------------------------------------------------------------------------
 
-    def _nest(self, *, is_dense: bool = False) -> Iterator[str]:
-        """The loops, where it may be known that elements follow each other along the innermost dimension."""
+    def _nest(self, *, is_usual: bool = False, is_dense: bool = False) -> Iterator[str]:
+        """The loops, where it may be known that elements follow each other along the innermost dimension; if that
+        `is_usual`, the ones where they do are as fast as they can be."""
         inner = self.rank - 1
         moving = [k for k in range(len(self.names)) if inner in self._axes(k)]
-        loop = list(self._loop({self.names[k] for k in moving}))
+        loop = dense = list(self._loop({self.names[k] for k in moving}))
         notes = any(f"&{RAISED})" in line for line in loop)
         if is_dense and self.streams and not notes and self._may_stream():
-            loop = list(self._loop({self.names[k] for k in moving}, streams=True))
+            dense = list(self._loop({self.names[k] for k in moving}, streams=True))
+        elif is_usual and not notes and not self.functions:
+            by_lanes = lanes.goes_by_lanes(self.formula, self.live, self.results, moving)
+            dense = list(self._loop({self.names[k] for k in moving}, by_lanes=by_lanes))
         if notes:
             yield f"int {RAISED} = 0;"
         for number, each in self.clipped.items():
@@ -412,8 +431,9 @@ class _Kernel:
         errors = " | ".join(_EXCEPTIONS[error] for error in self.formula.ignored)
         if errors:
             yield f"const int noted = fetestexcept({errors});"
+        yield from declared(name for name in self.ahead if f"is_far_{name}" in "".join(dense))
         yield "{" if is_dense else f"if ({self._is_dense()}) {{"
-        yield from (f"    {line}" for line in self._dense(loop))
+        yield from (f"    {line}" for line in self._dense(dense))
         if not is_dense:
             yield "} else {"
             yield from (f"    {line}" for line in self._gathered(loop, moving))
@@ -476,9 +496,9 @@ class _Kernel:
         yield from (f"{'    ' * len(around)}{line}" for line in [*lines, *loop])
         yield from (f"{'    ' * depth}}}" for depth in reversed(range(len(around))))
 
-    def _loop(self, moving: set[str], *, streams: bool = False) -> Iterator[str]:
+    def _loop(self, moving: set[str], *, streams: bool = False, by_lanes: bool = False) -> Iterator[str]:
         """What is done along the innermost dimension: one loop, or a strip at a time, if functions take strips, or line
-        by line of a result that may be one that `streams`."""
+        by line of a result that may be one that `streams`, or over lanes."""
         for k, name in enumerate(self.names):
             of = type_of(self._dtype(k))
             if name in self.outputs:
@@ -495,13 +515,27 @@ class _Kernel:
             dtype, steps = self._dtype(len(self.inputs)), self._steps(self.live, moving, place, self.results)
             values = dict(zip(self.outputs, map(self._operand, self.results), strict=True))
             stores = list(self._stores(place))
-            yield from streaming.by_lines(type_of(dtype), dtype.itemsize, values, list(steps), stores)
+            yield from streaming.by_lines(type_of(dtype), dtype.itemsize, values, list(steps), stores, self.ahead)
+            return
+        if by_lanes:
+            yield from self._by_lanes(moving)
             return
         yield "#pragma GCC ivdep"
         yield "for (intptr_t i = 0; i < n; i++) {"
         yield from (f"    {line}" for line in self._steps(self.live, moving, place, self.results))
         yield from (f"    {line}" for line in self._stores(place))
         yield "}"
+
+    def _by_lanes(self, moving: set[str]) -> Iterator[str]:
+        narrow = {name: type_of(dtype) for k, name in enumerate(self.names) if lanes.is_narrow(dtype := self._dtype(k))}
+        place = _Place("i", is_dense=True, first="first + ")
+        wide = attrs.evolve(place, text="i + j", in_lanes=True)
+        in_lanes, alone = (
+            [*self._steps(self.live, moving, each, self.results), *self._stores(each)] for each in (wide, place)
+        )
+        read = {name: of for name, of in narrow.items() if name in moving and name in self.inputs}
+        written = {name: of for name, of in narrow.items() if name in self.outputs}
+        yield from lanes.by_lanes(read, written, in_lanes, alone, self.ahead)
 
     def _may_stream(self) -> bool:
         """Whether results, of one dtype, may go past the caches line by line: their steps are few and take no strips,
@@ -552,7 +586,9 @@ class _Kernel:
         for k, name in enumerate(self.inputs):
             if name in taken & moving:
                 element = element_text(self._element(k, place), self._dtype(k))
-                yield f"const {type_of(self._dtype(k))} {name}_ = {element};"
+                is_widened = place.in_lanes and lanes.is_narrow(self._dtype(k))
+                of = "int32_t" if is_widened else type_of(self._dtype(k))
+                yield f"const {of} {name}_ = {element};"
         for number in steps:
             step = self.formula.steps[number]
             given = [(self._operand(operand), self.formula.dtype_of(operand)) for operand in step.operands]
@@ -585,6 +621,8 @@ class _Kernel:
     def _element(self, k: int, place: _Place) -> str:
         """The element of an array at a place along the innermost dimension."""
         name = self.names[k]
+        if place.in_lanes and lanes.is_narrow(self._dtype(k)):
+            return f"w_{name}[j]"
         if place.is_dense or name in place.dense:
             return f"v_{name}[{place.text}]"
         of = f"const {type_of(self._dtype(k))}" if k < len(self.inputs) else type_of(self._dtype(k))

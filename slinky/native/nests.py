@@ -24,6 +24,7 @@ import attrs
 from slinky.ir.combined import formula_of
 from slinky.ir.reducing import combined_of
 from slinky.ir.statements import LoweredFunc, Program
+from slinky.native.ahead import inputs_in
 from slinky.native.array_texts import ARRAYS
 from slinky.native.carriers import exception_bits
 from slinky.native.compiling import Compiler, library
@@ -151,6 +152,7 @@ class Nests:
         self._own = loops_around_own(program)
         self._states = states_in_place(program)
         self._unread = unread_outputs(program)
+        self._inputs = inputs_in(tree, program)
         self._lines = lines
         self._may_do = may_do
         self._kernels = Kernels()
@@ -266,7 +268,7 @@ class Nests:
     def _nest(self, steps: Steps) -> Nest | None:
         """A nest of these steps; None where they have no text."""
         names = CNames()
-        own = (self._states, self._own, self._unread)
+        own = (self._states, self._own, self._unread, self._inputs)
         lines = self._lines(Surroundings(self._tree, self._sites, self._kernels, names, *own))
         runs = [self._tree.callbacks[each.callback.text] for each in every_step(steps) if isinstance(each, Run)]
         has_formulas = any(map(_is_understood, runs))

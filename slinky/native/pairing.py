@@ -13,7 +13,7 @@ what is written lies in memory that no input is in, so it does not matter when.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 
 import attrs
 
@@ -103,10 +103,14 @@ def _place(arrays: Sequence[ArrayText], k: int, axes: dict[int, int], row: int) 
     return array.base, tuple(array.offset(e) for e in range(rank))
 
 
-def by_pairs(pair: Pair, single: str, name: str, *, streams: bool) -> KernelFunction | None:
+def by_pairs(
+    pair: Pair, single: str, name: str, *, streams: bool, ahead: Collection[int] = ()
+) -> KernelFunction | None:
     """The function of a formula that goes by pairs of rows; what is left to do one row at a time, the function `single`
     does. None if there is no text for a pair."""
-    both = dense_function(pair.whole.formula, f"{name}_pair", pair.whole.results, streams=streams)
+    last = {n for k in ahead for n, own in enumerate(pair.whole.inputs) if own == (1, k)}
+    whole, own = pair.whole, f"{name}_pair"
+    both = dense_function(whole.formula, own, whole.results, streams=streams, ahead=sorted(last))
     if both is None:
         return None
     formula, d, inner = pair.formula, pair.dim, pair.formula.rank - 1
@@ -157,7 +161,9 @@ def by_pairs(pair: Pair, single: str, name: str, *, streams: bool) -> KernelFunc
 class PairedLines(JoinedLines):
     """Lines in which calls of stencils compute two rows at a time."""
 
-    def by_rows(self, run: Run, formula: Formula, arrays: Sequence[ArrayText], *, streams: bool) -> str | None:
+    def by_rows(
+        self, run: Run, formula: Formula, arrays: Sequence[ArrayText], *, streams: bool, ahead: tuple[int, ...]
+    ) -> str | None:
         """The function that computes a call by pairs of rows, if these have enough in common."""
         if not isinstance(formula.result, Result) or not self._are_apart([run]):
             return None
@@ -165,8 +171,8 @@ class PairedLines(JoinedLines):
         if pair is None:
             return None
         func = self._tree.callbacks[run.callback.text]
-        single = self._kernels.name_of(func, streams=streams)
-        return self._by_pairs(pair, single, func.name, streams=streams)
+        single = self._kernels.name_of(func, streams=streams, ahead=ahead)
+        return self._by_pairs(pair, single, func.name, streams=streams, ahead=ahead)
 
     def joined_by_rows(
         self, group: Sequence[Run], whole: Joined, arrays: Sequence[ArrayText], title: str
@@ -174,7 +180,7 @@ class PairedLines(JoinedLines):
         """The same of several calls that are one loop."""
         pair = pair_of(whole.formula, whole.results, arrays[: -len(group)]) if self._are_apart(group) else None
         single = None if pair is None else self._kernels.name_of_joined(whole.formula, whole.results, title)
-        return None if pair is None or single is None else self._by_pairs(pair, single, title, streams=False)
+        return None if pair is None or single is None else self._by_pairs(pair, single, title)
 
     def _are_apart(self, group: Sequence[Run]) -> bool:
         """Whether what some calls write lies in memory that none of their inputs is in."""
@@ -182,7 +188,11 @@ class PairedLines(JoinedLines):
         read = [array for run in group for array in run.inputs]
         return all(self._memory.are_apart(one, other) for one in written for other in read)
 
-    def _by_pairs(self, pair: Pair, single: str, title: str, *, streams: bool) -> str | None:
+    def _by_pairs(
+        self, pair: Pair, single: str, title: str, *, streams: bool = False, ahead: tuple[int, ...] = ()
+    ) -> str | None:
         return self._kernels.name_of_other(
-            (pair, streams), f"{title}_rows", lambda name: by_pairs(pair, single, name, streams=streams)
+            (pair, streams, ahead),
+            f"{title}_rows",
+            lambda name: by_pairs(pair, single, name, streams=streams, ahead=ahead),
         )

@@ -29,6 +29,7 @@ from slinky.ir.operations import Copy
 from slinky.ir.reducing import Combined, combined_of
 from slinky.ir.statements import LoweredFunc
 from slinky.native import sums
+from slinky.native.ahead import first_to_come
 from slinky.native.array_texts import ArrayText, AxisText, axes_of, size_text, strides_text
 from slinky.native.c_functions import CFunction
 from slinky.native.carriers import held
@@ -121,6 +122,8 @@ class Lines:
         self._integers = Integers(self._whole_named, self._divisor, self._told, self._facts)
         self.streamed: set[str] = set()
         """Names of arrays from outside that may go past the caches."""
+        self.outside: set[str] = set()
+        """Names of arrays from outside that a program is given to read."""
         self.given: dict[object, Given] = {}
         self.sizes: dict[str, int] = {}
         self.divisors: dict[str, None] = {}
@@ -429,14 +432,18 @@ class Lines:
         numbers = [self._argument(given[name], dtype) for name, dtype in argument_types(formula)]
         if not self.inline(formula, arrays, numbers):
             streams = arrays[-1].root in self.streamed
-            kernel = self.by_rows(run, formula, arrays, streams=streams) or self._kernels.name_of(func, streams=streams)
+            ahead = first_to_come(formula, arrays, self.outside)
+            kernel = self.by_rows(run, formula, arrays, streams=streams, ahead=ahead)
+            kernel = kernel or self._kernels.name_of(func, streams=streams, ahead=ahead)
             self.call(kernel, formula, arrays, numbers)
 
     def inline(self, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> bool:
         """Write a call in its place, if that is better; whether it is."""
         return False
 
-    def by_rows(self, run: Run, formula: Formula, arrays: Sequence[ArrayText], *, streams: bool) -> str | None:
+    def by_rows(
+        self, run: Run, formula: Formula, arrays: Sequence[ArrayText], *, streams: bool, ahead: tuple[int, ...]
+    ) -> str | None:
         """The function that computes a call several rows at a time, if that is better."""
         return None
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from slinky.ir.combined import formula_of
 from slinky.ir.statements import Call, Program, walk
+from slinky.native.ahead import ahead_text
 
 LINE = 64
 """The bytes of a line."""
@@ -88,11 +89,11 @@ def unread_outputs(program: Program) -> frozenset[str]:
 
 
 def by_lines(
-    of: str, size: int, values: Mapping[str, str], steps: Sequence[str], stores: Sequence[str]
+    of: str, size: int, values: Mapping[str, str], steps: Sequence[str], stores: Sequence[str], ahead: Sequence[str]
 ) -> Iterator[str]:
     """A loop over `i`, from 0 to `n`, of lines that compute values, of a type and so many bytes, and store these in
     `v_o`, `v_o1` and so on, as they are named; or in whole lines of memory past the caches, where the array `o` streams
-    and lines of all outputs begin at the same elements."""
+    and lines of all outputs begin at the same elements; what is `ahead` in inputs is asked for there."""
     count = LINE // size
     first, *others = values
     asked = [f"{first}->streams", *(f"((uintptr_t)v_{first} - (uintptr_t)v_{name}) % {LINE} == 0" for name in others)]
@@ -107,6 +108,8 @@ def by_lines(
     yield f"    for (begin = end; begin + {count} <= n; begin += {count}) {{"
     for name in values:
         yield f"        _Alignas({LINE}) {of} line_{name}[{count}];"
+    for name in ahead:
+        yield f"        {ahead_text(name, 'begin')}"
     yield f"        slinky_vectors({count})"
     yield f"        for (intptr_t j = 0; j < {count}; j++) {{"
     yield "            const intptr_t i = begin + j;"

@@ -82,8 +82,8 @@ class _Steady:
 @attrs.frozen(eq=False)
 class Surroundings:
     """What lines are part of: the tree, with what is known of its sites; the functions and the names of a file; and of
-    the buffers, the `states` of which one is enough, those that share their memory with no others, their `own`, and
-    outputs of which nothing is read, `unread`."""
+    the buffers, the `states` of which one is enough, those that share their memory with no others, their `own`,
+    outputs of which nothing is read, `unread`, and what a program is given to read, its `inputs`."""
 
     tree: PlanTree
     sites: Mapping[str, SiteKind]
@@ -92,6 +92,7 @@ class Surroundings:
     states: frozenset[str]
     own: Collection[str]
     unread: Collection[str] = ()
+    inputs: Collection[str] = ()
 
 
 class TileLines(Lines):
