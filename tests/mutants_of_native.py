@@ -257,3 +257,22 @@ MUTANTS += mutants(
     ("tests/test_native_pairing.py",),
     ("arrays: where parts begin", "        offsets[d] += by\n", ""),
 )
+
+LANES = "tests/test_native_lanes.py"
+
+MUTANTS += mutants(
+    "slinky/native/lanes.py",
+    (LANES,),
+    ("lanes: bytes with a sign", 'slinky_widen(int8_t, "vpmovsxbd")', 'slinky_widen(int8_t, "vpmovzxbd")'),
+    ("lanes: words without a sign", 'slinky_widen(uint16_t, "vpmovzxwd")', 'slinky_widen(uint16_t, "vpmovsxwd")'),
+    ("lanes: ufuncs of several sizes", " or (isinstance(step, Apply) and step.ufunc not in _LINES)", ""),
+    ("lanes: truths that are read", 'own.kind == "b" and to.kind == "b" and not is_read', 'own.kind == "b"'),
+    ("lanes: few steps", "len(live) < FEWEST_STEPS or ", ""),
+    ("lanes: elements alone", "for (; i < n; i++) {", "for (; i + 1 < n; i++) {"),
+)
+MUTANTS += mutants(
+    "slinky/native/ahead.py",
+    (LANES,),
+    ("ahead: other arrays", "root not in outside or ", ""),
+    ("ahead: once for an array", "if root not in found or not", "if not"),
+)

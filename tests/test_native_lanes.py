@@ -3,6 +3,7 @@ size; and memory that is asked for ahead."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable
@@ -15,8 +16,9 @@ from c_programs import needs_compiler
 from random_arithmetic import same_bits
 
 import slinky as sl
-from slinky.native import streaming
-from slinky.native.ahead import AHEAD
+from slinky.native import streaming, sums
+from slinky.native.ahead import AHEAD, first_to_come
+from slinky.native.array_texts import ArrayText
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -159,20 +161,22 @@ def test_written_in_place() -> None:
 
 
 OTHERS: dict[str, Function] = {
-    "narrow alone": lambda a, b, c: (a + b) * a - b,
-    "two narrow sizes": lambda a, b, c: (a.astype(np.int16) * 2 + b.astype(np.int16)) * 3 - 1,
-    "two wide sizes": lambda a, b, c: (a.astype(np.float64) * c + 1) * c - 5,
-    "a truth that is written": lambda a, b, c: (c * 2 - 1) * c > a.astype(np.float32),
-    "narrow ones compared": lambda a, b, c: np.where(a > b, c * 2 - np.float32(1), (c + np.float32(1)) * c),
-    "wide alone": lambda a, b, c: (c * 2 - np.float32(1)) * c - c,
-    "few steps": lambda a, b, c: a.astype(np.float32) * c - np.float32(1),
-    "of float64 in between": lambda a, b, c: (a.astype(np.float32) * 2 - c) ** 3 + c,
+    "narrow alone": lambda a, b, c, d: (a + b) * a - b,
+    "two narrow sizes": lambda a, b, c, d: (a.astype(np.int16) * 2 + b.astype(np.int16)) * 3 - 1,
+    "two wide sizes": lambda a, b, c, d: (a.astype(np.float64) * c + 1) * c - 5,
+    "a truth that is written": lambda a, b, c, d: (c * 2 - 1) * c > a.astype(np.float32),
+    "narrow ones compared": lambda a, b, c, d: np.where(a > b, c * 2 - np.float32(1), (c + np.float32(1)) * c),
+    "a truth that is read": lambda a, b, c, d: np.where(d, c * 2 - np.float32(1), (a.astype(np.float32) + c) * c),
+    "wide alone": lambda a, b, c, d: (c * 2 - np.float32(1)) * c - c,
+    "few steps": lambda a, b, c, d: a.astype(np.float32) * c - np.float32(1),
+    "of float64 in between": lambda a, b, c, d: (a.astype(np.float32) * 2 - c) ** 3 + c,
 }
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_loops_are_left_to_compilers(name: str) -> None:
     given = {"a": integers((3, 77), np.uint8), "b": integers((3, 77), np.uint8), "c": rng.random((3, 77), np.float32)}
+    given["d"] = given["a"] > given["b"]
     function = OTHERS[name]
     traced = sl.jit(native=True, workers=1, machine=sl.Machine())(function).pipeline(*given.values())
     plan = traced.compile(backend="native")
@@ -212,3 +216,22 @@ def test_memory_is_asked_for_where_it_is_far_away(monkeypatch: pytest.MonkeyPatc
     assert {name for name, _ in asked} == {f"is_far_{array}" for _, array in asked}
     assert all(text.count("slinky_ahead(v_") <= 1 for text in texts().split("static void "))
     assert f"+ {AHEAD}" in texts()
+
+
+def test_of_several_parts_of_an_input_the_last_one_is_asked_for() -> None:
+    (y, x) = sl.variables("y x")
+    image, rows, out = (sl.BufferExpr(name, np.float32, 2) for name in ("image", "rows", "out"))
+    value = image[y, x] + image[y + 1, x] + image[y, x + 1] + rows[y, x] + image[x, y]
+    sl.arithmetic(value, out[y, x], name="sum")
+    formula = sl.build_pipeline([image, rows], [out]).find("_ = _")._call.func.operation.formula
+    whole = ArrayText("image", "image", base="image")
+    parts = {
+        (0, 0): whole,
+        (1, 0): whole.moved(0, sums.number(1)),
+        (0, 1): whole.moved(1, sums.number(1)),
+    }
+    for order in itertools.permutations(parts):
+        arrays = [*(parts[each] for each in order), ArrayText("rows", "rows", base="rows"), whole]
+        assert first_to_come(formula, arrays, {"image"}) == (order.index((1, 0)),)
+        assert first_to_come(formula, arrays, {"image", "rows"}) == (order.index((1, 0)), 3)
+        assert first_to_come(formula, arrays, set()) == ()
