@@ -265,7 +265,7 @@ MUTANTS += mutants(
     (LANES,),
     ("lanes: bytes with a sign", 'slinky_widen(int8_t, "vpmovsxbd")', 'slinky_widen(int8_t, "vpmovzxbd")'),
     ("lanes: words without a sign", 'slinky_widen(uint16_t, "vpmovzxwd")', 'slinky_widen(uint16_t, "vpmovsxwd")'),
-    ("lanes: ufuncs of several sizes", " or (isinstance(step, Apply) and step.ufunc not in _LINES)", ""),
+    ("lanes: ufuncs of several sizes", " or (isinstance(step, Apply) and step.ufunc not in UFUNCS)", ""),
     ("lanes: truths that are read", 'own.kind == "b" and to.kind == "b" and not is_read', 'own.kind == "b"'),
     ("lanes: few steps", "len(live) < FEWEST_STEPS or ", ""),
     ("lanes: elements alone", "for (; i < n; i++) {", "for (; i + 1 < n; i++) {"),

@@ -6,6 +6,8 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,10 @@ from c_programs import needs_compiler
 from random_arithmetic import same_bits
 
 import slinky as sl
-from slinky.native import streaming, sums
+from slinky.native import lanes, streaming, sums
 from slinky.native.ahead import AHEAD, first_to_come
 from slinky.native.array_texts import ArrayText
+from slinky.native.compiling import has_wide_vectors
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -198,6 +201,54 @@ def test_programs_in_c_do_the_same() -> None:
     text = sl.jit(native=True)(scaled).pipeline(integers((3, 50), np.uint8)).to_c()
     assert "slinky_widen_uint8_t(w_a0, v_a0 + i);" in text
     assert re.search(r"#if defined\(SLINKY_SIMD\)[^\n]*__AVX512VBMI2__\)\n#define SLINKY_LANES 16\n", text)
+
+
+def with_ufunc(ufunc: np.ufunc, wide: Any) -> Function:
+    """Bytes, a ufunc of what they are as wide elements, and bytes again."""
+
+    def function(a: Array, b: Array) -> Any:
+        left, right = a.astype(wide) + wide(1), b.astype(wide) * wide(3)
+        found = ufunc(*((left, right)[: ufunc.nin] if ufunc.nin < 3 else (left, wide(2), wide(90))))
+        if found.dtype == np.bool_:
+            found = np.where(found, left, right)
+        return np.clip(found - right, 0, 200).astype(np.uint8)
+
+    return function
+
+
+@pytest.mark.skipif(not has_wide_vectors(), reason="this processor has no vectors of 64 bytes")
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="nobody reads machine code here")
+def test_loops_over_lanes_are_vectors() -> None:
+    """Between what reads and what writes bytes there is no instruction for one element alone."""
+    a, b = integers((3, 77), np.uint8), integers((3, 77), np.uint8)
+    seen = set()
+    for ufunc in sorted(lanes.UFUNCS, key=lambda each: each.__name__):
+        for wide in (np.float32, np.int32):
+            function = with_ufunc(ufunc, wide)
+            try:
+                with np.errstate(all="ignore"):
+                    wanted = function(a, b)
+            except TypeError:
+                continue
+            before = set(Path(os.environ["SLINKY_CACHE"]).rglob("*.so"))
+            agree(native(function, a, b), function, a, b)
+            made = [each for each in Path(os.environ["SLINKY_CACHE"]).rglob("*.so") if each not in before]
+            texts = [each.with_suffix(".c").read_text() for each in made]
+            if not any("slinky_over_lanes\n" in text for text in texts):
+                assert wanted.dtype == np.uint8
+                continue
+            seen.add(ufunc)
+            for library in made:
+                command = ["objdump", "-d", "--no-show-raw-insn", str(library)]
+                code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                words = re.findall(r"\t(v\w+) ", code)
+                for first in (k for k, word in enumerate(words) if word == "vpmovzxbd"):
+                    inside = itertools.takewhile(lambda word: word != "vpmovdb", words[first:])
+                    assert not [word for word in inside if re.search(r"^v(?!p|broadcast)\w*s[sd]$|pinsr", word)], (
+                        ufunc,
+                        wide,
+                    )
+    assert seen == lanes.UFUNCS
 
 
 def test_memory_is_asked_for_where_it_is_far_away(monkeypatch: pytest.MonkeyPatch) -> None:

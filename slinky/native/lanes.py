@@ -33,16 +33,16 @@ FEWEST_STEPS = 4
 """Of fewer steps, loops over lanes took as long as others, or up to a fifth longer; of four and more, 0.87 to 0.96 of
 the time with arrays in the caches, and the filters of unsharp masking 0.75."""
 
-_LINES: frozenset[Any] = frozenset(
+UFUNCS: frozenset[Any] = frozenset(
     {
-        *(np.add, np.subtract, np.multiply, np.divide, np.negative, np.positive, np.absolute, np.fabs, np.square),
+        *(np.add, np.subtract, np.multiply, np.divide, np.negative, np.positive, np.absolute, np.square),
         *(np.sqrt, np.reciprocal, np.maximum, np.minimum, CLIP),
         *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
         *(np.logical_and, np.logical_or, np.logical_xor, np.logical_not),
         *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert),
     }
 )
-"""The ufuncs of which GCC makes vectors of what they take."""
+"""The ufuncs of which GCC makes vectors of one size."""
 
 _TEXT = """\
 #ifndef SLINKY_OVER_LANES
@@ -103,7 +103,7 @@ def goes_by_lanes(formula: Formula, live: Sequence[int], results: Sequence[Opera
     has_narrow = any(map(is_narrow, dtypes))
     for number in live:
         step = formula.steps[number]
-        if isinstance(step, Coordinate) or (isinstance(step, Apply) and step.ufunc not in _LINES):
+        if isinstance(step, Coordinate) or (isinstance(step, Apply) and step.ufunc not in UFUNCS):
             return False
         is_stored = isinstance(step, Convert) and Result(number) in results
         for operand, to in zip(step.operands, _taken(step), strict=False):
