@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import needs_compiler
+from c_programs import COMMAND, needs_compiler
 from random_arithmetic import same_bits
 
 import slinky as sl
@@ -220,6 +220,9 @@ def with_ufunc(ufunc: np.ufunc, wide: Any) -> Function:
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="nobody reads machine code here")
 def test_loops_over_lanes_are_vectors() -> None:
     """Between what reads and what writes bytes there is no instruction for one element alone."""
+    told = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, check=True).stdout
+    if "Free Software Foundation" not in told:
+        pytest.skip("this compiler is not GCC")
     a, b = integers((3, 77), np.uint8), integers((3, 77), np.uint8)
     seen = set()
     for ufunc in sorted(lanes.UFUNCS, key=lambda each: each.__name__):
