@@ -38,6 +38,7 @@ PLAN, HOISTING, LIMITS = "tests/test_plan.py", "tests/test_plan_hoisting.py", "t
 SOURCE, WORK = "tests/test_plan_source.py", "tests/test_plan_work.py"
 OMITTED, LAYOUTS, MULTIPLES = "tests/test_omitted.py", "tests/test_layouts.py", "tests/test_multiples.py"
 BLOCKS, EXTENTS = "tests/test_blocks.py", "tests/test_extents.py"
+SET_LAYOUT = "tests/test_set_layout.py"
 ALIASING, NO_ALIAS = "tests/test_aliasing.py", "tests/test_aliasing_refusals.py"
 STAY = "tests/test_copies_that_stay.py"
 CALLS, STEADY = "tests/test_calls.py", "tests/test_steady_state.py"

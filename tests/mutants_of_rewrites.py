@@ -26,6 +26,7 @@ from mutants import (
     REFUSED_EDITS,
     REWRITE_WORK,
     RISING,
+    SET_LAYOUT,
     SHARED_CALLS,
     SOUNDNESS,
     STAGES,
@@ -353,6 +354,23 @@ MUTANTS += mutants(
     ("blocks: others than begin one", " and is_multiple(low, length, loops, known)", ""),
     ("blocks: readers", "found += touches(version, alloc.buffer, version.readers_of(alloc), writing=False)", "pass"),
 )
+MUTANTS += mutants(
+    "slinky/sched/gate.py", (SET_LAYOUT,), ("gate: room", "if STRIDED in rare:", "if False:"),
+)  # fmt: skip
+MUTANTS += mutants(
+    "slinky/sched/legality/room.py",
+    (SET_LAYOUT, LAYOUTS),
+    ("room: pairs", "prove(one >= other * count, known) or prove(other >= one * own_count, known)", "True"),
+    ("room: elements", "prove(stride >= size, known) and prove", "prove"),
+    ("room: alignments", " and prove(equal(stride % alignment, 0), known) for", " for"),
+    ("room: others than before", "(before.layout, before.dtype) != (alloc.layout, alloc.dtype)", "False"),
+    ("room: larger elements", "(before.layout, before.dtype) != (alloc.layout, alloc.dtype)", "before.layout != alloc.layout"),
+    ("room: more elements", "return all(prove(i.extent <= j.extent, known) for i, j in", "return all(True for i, j in"),
+    ("room: conditions", "return before.condition == now.condition", "return True"),
+    ("room: iterations", "return before.variable not in speaks_of and prove(before.range.min <= before.range.max, known)",
+     "return before.variable not in speaks_of"),
+    ("room: out of loops", "fields.get(entry.parent) == entry.field", "True"),
+)  # fmt: skip
 MUTANTS += mutants(
     "slinky/sched/primitives/extents.py",
     (EXTENTS,),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
 import slinky as sl
+from slinky import ir
+from slinky.ir.statements import fresh_identity
 
 y, x = sl.variables("y x")
 
@@ -135,6 +139,124 @@ def test_strides_that_were_made_for_one_row_are_none_for_all() -> None:
         sl.lift_alloc(p, "alloc t")
     with pytest.raises(sl.SchedulingError, match=r"over any box, .* strides that are asked for t may not leave room"):
         sl.extract_pipeline(p, p.find("for y").body(), "row")
+
+
+def wider(alloc: ir.Alloc) -> ir.Alloc:
+    (top, bottom), right = (alloc.box[0].min, alloc.box[0].max), alloc.box[1]
+    return ir.with_bounds(alloc, (sl.interval(top, bottom + 1), right), alloc.folds)
+
+
+def closer(alloc: ir.Alloc) -> ir.Alloc:
+    return attrs.evolve(alloc, layout=ir.Layout((4, 8)))
+
+
+def off_the_alignment(alloc: ir.Alloc) -> ir.Alloc:
+    assert alloc.layout is not None
+    return attrs.evolve(alloc, layout=ir.Layout(alloc.layout.strides, 64))
+
+
+def halves(alloc: ir.Alloc) -> ir.Alloc:
+    assert alloc.layout is not None
+    return attrs.evolve(alloc, layout=ir.Layout((2, alloc.layout.strides[1])))
+
+
+@pytest.mark.parametrize("change", [wider, closer, off_the_alignment, halves])
+def test_an_edit_leaves_room(change: Callable[[ir.Alloc], ir.Alloc]) -> None:
+    edit = sl.edit(sl.set_layout(pipeline(), "alloc t", ("x", "y")))
+    alloc = edit.statement("alloc t")
+    assert isinstance(alloc, ir.Alloc)
+    edit.replace("alloc t", change(alloc))
+    with pytest.raises(sl.SchedulingError, match="strides that are asked for t are not shown to leave room"):
+        edit.finish()
+
+
+def test_an_edit_leaves_room_for_larger_elements() -> None:
+    """Of a buffer that nobody uses: all others have the elements that their calls take."""
+    edit = sl.edit(sl.set_layout(pipeline(), "alloc t", ("x", "y")))
+    alloc = edit.statement("alloc t")
+    unused = attrs.evolve(alloc, buffer="unused", id=fresh_identity())
+    edit.insert(edit.pipeline.find("alloc t").before(), unused)
+    p = edit.finish()
+    edit.replace(unused, attrs.evolve(unused, dtype="int64"))
+    with pytest.raises(sl.SchedulingError, match="strides that are asked for unused are not shown to leave room"):
+        edit.finish()
+    assert p.find("alloc unused").strides() == p.find("alloc t").strides()
+
+
+def test_calls_are_not_shared_in_a_buffer_whose_strides_were_made_for_one_of_them() -> None:
+    a, t, out, down = (sl.BufferExpr(name, np.int32, 2) for name in ("a", "t", "out", "down"))
+    sl.Func(np.negative, [a[y, x]], [t[y, x]], name="make")
+    sl.Func(np.square, [t[y, x]], [out[y, x]], name="square")
+    sl.Func(np.subtract, [t[y + 1, x], t[y, x]], [down[y, x]], name="down")
+    p = sl.clone_call(sl.build_pipeline([a], [out, down]), "make", "square")
+    for d, more in ((0, 1), (1, 0)):
+        p = sl.resize_dim(p, "alloc t", d, sl.interval(down.dim(d).min, down.dim(d).max + more))
+    p = sl.set_layout(p, "alloc t", ("x", "y"))
+    with pytest.raises(sl.SchedulingError, match="strides that are asked for t are not shown to leave room") as caught:
+        sl.share_calls(p, "make", "make #1")
+    assert caught.value.hint == "do this first, and set its layout then (set_layout)"
+
+
+def by_halves() -> sl.Pipeline:
+    """The user says how far rows are apart, which leaves room for short ones only; all is there for rows from 0 on, and
+    for others."""
+    a, t, out = (sl.BufferExpr(name, np.int32, 2) for name in ("a", "t", "out"))
+    sl.Func(np.negative, [a[y, x]], [t[y, x]], name="make")
+    sl.Func(np.square, [t[y, x]], [out[y, x]], name="square")
+    t.dim(0).stride, t.dim(1).stride = 32, 4
+    p = sl.build_pipeline([a], [out])
+    return sl.specialize(p, p.find("alloc t").expand(after=2), out.dim(0).min >= 0)
+
+
+def test_strides_that_are_not_shown_to_leave_room_stay_as_good_as_they_were() -> None:
+    p = sl.compute_at(sl.split_loop(by_halves(), "square.y", 2), "make", "for y")
+    p = sl.unroll_loop(sl.split_loop(sl.store_at(p, "alloc t", "for y"), "for y", 1), "for y")
+    image = np.arange(24, dtype=np.int32).reshape(3, 8)
+    np.testing.assert_array_equal(p(image, np.empty_like(image)), image**2)
+    with pytest.raises(sl.ExecutionError, match="would share memory"):
+        p(np.ones((3, 9), np.int32))
+
+
+def another_condition(edit: sl.Editor) -> None:
+    branch = edit.statement(edit.pipeline.find("if _"))
+    assert isinstance(branch, ir.If)
+    edit.replace(branch, ir.with_condition(branch, sl.BufferExpr("out", np.int32, 2).dim(0).min >= 1))
+
+
+def in_a_loop(edit: sl.Editor) -> None:
+    block = edit.pipeline.find("if _").body()
+    rows = sl.interval(0, sl.BufferExpr("out", np.int32, 2).dim(0).max)
+    edit.wrap(block, lambda block: ir.For(edit.variable("k", "if _"), rows, 1, ir.SERIAL, block))
+
+
+def in_other_iterations(edit: sl.Editor) -> None:
+    loop = edit.statement(edit.pipeline.find("for k"))
+    assert isinstance(loop, ir.For)
+    edit.replace(loop, ir.with_range(loop, sl.interval(loop.range.min, loop.range.max + 1)))
+
+
+def out_of_the_loop(edit: sl.Editor) -> None:
+    edit.move("alloc t", edit.pipeline.find("for k").before())
+
+
+def edited(p: sl.Pipeline, *changes: Callable[[sl.Editor], None]) -> sl.Pipeline:
+    for change in changes:
+        edit = sl.edit(p)
+        change(edit)
+        p = edit.finish()
+    return p
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [((), another_condition), ((in_a_loop,), in_other_iterations), ((in_a_loop,), out_of_the_loop)],
+)
+def test_strides_that_are_not_shown_to_leave_room_are_needed_nowhere_else(
+    before: tuple[Callable[[sl.Editor], None], ...], change: Callable[[sl.Editor], None]
+) -> None:
+    p = edited(by_halves(), *before)
+    with pytest.raises(sl.SchedulingError, match="strides that are asked for t are not shown to leave room"):
+        edited(p, change)
 
 
 @pytest.mark.parametrize("order", [("x", "y"), ("y", "x")])

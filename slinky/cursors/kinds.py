@@ -26,6 +26,7 @@ from slinky.ir.statements import (
     Statement,
     Within,
     asks_for_an_order,
+    has_strides,
     workers_of,
 )
 from slinky.symbolic.expressions import Condition, Expr
@@ -43,13 +44,16 @@ INSEPARABLE: Key = ("inseparable", "")
 BLOCKED: Key = ("blocked", "")
 """The key of all allocations that are stored by blocks."""
 
+STRIDED: Key = ("strided", "")
+"""The key of all allocations with strides that are asked for."""
+
 ORDERED: Key = ("ordered", "")
 """The key of all calls whose funcs take a buffer in some order of its dimensions only."""
 
 PIPELINED: Key = ("pipelined", "")
 """The key of all pipelined loops."""
 
-RARE = frozenset((GUESTS, INSEPARABLE, BLOCKED, ORDERED, PIPELINED))
+RARE = frozenset((GUESTS, INSEPARABLE, BLOCKED, STRIDED, ORDERED, PIPELINED))
 """The keys of statements that are asked about in each rewrite of a program that has any."""
 
 Names: TypeAlias = dict[Key, tuple[int, ...]]
@@ -71,8 +75,8 @@ def keys_of(statement: Statement) -> tuple[Key, ...]:
             own = ("alloc", buffer)
             if statement.layout is None and not isinstance(memory, Within):
                 return (own,)
-            blocked = (BLOCKED,) if is_stored_by_blocks(statement) else ()
-            return (own, *blocked, ("within", memory.host), GUESTS) if isinstance(memory, Within) else (own, *blocked)
+            lies = (BLOCKED,) if is_stored_by_blocks(statement) else (STRIDED,) if has_strides(statement) else ()
+            return (own, *lies, ("within", memory.host), GUESTS) if isinstance(memory, Within) else (own, *lies)
         case For(variable=variable, mode=mode):
             own = ("for", variable.name)
             return (own, PIPELINED) if isinstance(mode, Pipelined) else (own,)

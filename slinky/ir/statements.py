@@ -484,6 +484,16 @@ class Program:
         return False
 
 
+def strides_of(alloc: Alloc) -> tuple[Expr | None, ...]:
+    """The strides that are asked for, by dimension."""
+    return (None,) * len(alloc.dims) if alloc.layout is None else alloc.layout.strides
+
+
+def has_strides(alloc: Alloc) -> bool:
+    """Whether some strides are asked for."""
+    return any(stride is not None for stride in strides_of(alloc))
+
+
 def workers_of(loop: For) -> Expr | None:
     """The number of threads that a loop says itself; None if it says none."""
     return None if isinstance(loop.mode, Serial) else loop.mode.workers

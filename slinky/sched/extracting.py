@@ -54,9 +54,10 @@ from slinky.ir.statements import (
 )
 from slinky.ir.substitution import substitute_block, substitute_program
 from slinky.sched.legality.complete import check_complete
+from slinky.sched.legality.room import leave_room
 from slinky.sched.legality.touches import writes_of_call
 from slinky.sched.passing import named_dims
-from slinky.sched.primitives.rewriting import leave_room, numbered
+from slinky.sched.primitives.rewriting import numbered
 from slinky.symbolic.bounds import simplify
 from slinky.symbolic.expressions import (
     Condition,

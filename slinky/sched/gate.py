@@ -29,7 +29,7 @@ from types import UnionType
 
 from slinky.cursors.cursors import statement_cursor
 from slinky.cursors.editing import Edit
-from slinky.cursors.kinds import BLOCKED, INSEPARABLE, ORDERED, PIPELINED
+from slinky.cursors.kinds import BLOCKED, INSEPARABLE, ORDERED, PIPELINED, STRIDED
 from slinky.cursors.versions import IDENTITY, ROOT, Touched, Version, changes_of
 from slinky.errors import SchedulingError
 from slinky.ir.effects import Touching, calls_in, made_by, written_by
@@ -44,6 +44,7 @@ from slinky.sched.legality.positive import RemediesOfRanges, check_divisors, che
 from slinky.sched.legality.races import check_races
 from slinky.sched.legality.reads import RemediesFor, check_inputs, check_outputs, check_readers_of, check_reads
 from slinky.sched.legality.reasons import Kept, Obligation
+from slinky.sched.legality.room import check_room
 from slinky.sched.legality.scopes import Elsewhere, check_fitting, check_scopes, check_sources
 from slinky.sched.legality.stages import check_stages
 from slinky.sched.legality.touches import allocs_touched
@@ -77,12 +78,14 @@ def settle(
 
 @functools.cache
 def _asked(kept: tuple[tuple[tuple[Obligation, ...], bool], ...]) -> tuple[Obligation, ...]:
-    """The obligations that are proved of some statements at least, after `VALUES`, by what is kept, and whether of all.
+    """The obligations that are proved of some statements at least, by what is kept, and whether of all: in any program,
+    after `VALUES`.
 
     (Most rewrites keep most of them, and in few ways: they are not gone through one by one each time.)
     """
     settled = {obligation: of_all for obligations, of_all in kept for obligation in obligations}
-    return tuple(o for o in Obligation if o is not Obligation.VALUES and not settled.get(o, False))
+    asked = [o for o in Obligation if o not in (Obligation.VALUES, Obligation.ROOM)]
+    return tuple(o for o in asked if not settled.get(o, False))
 
 
 class _Gate:
@@ -133,6 +136,8 @@ class _Gate:
         check_memory(version)
         if PIPELINED in rare:
             check_stages(version)
+        if STRIDED in rare:
+            self._ask(Obligation.ROOM)
         if BLOCKED in rare:
             check_blocks(version)
         if ORDERED in rare:
@@ -182,6 +187,9 @@ class _Gate:
         for alloc in allocs_touched(self.version, [s for s in statements if isinstance(s, Touching)]):
             if any(fold is not None for fold in alloc.folds) and not self._is_used_as_before(alloc.buffer):
                 check_folds_of(self.version, alloc)
+
+    def _check_room(self, these: Sequence[int]) -> None:
+        check_room(self.old, self.version, these, self.edit.copies)
 
     def _written(self, these: Iterable[int]) -> tuple[str, ...]:
         """What calls write, and what they wrote before: some may be gone. Not what is used as before."""
@@ -246,6 +254,9 @@ class _Gate:
     def _of_each_kind(self) -> Sequence[int]:
         return self._in_order(*KINDS)
 
+    def _allocs(self) -> Sequence[int]:
+        return self._in_order(Alloc)
+
     def _touched_calls(self) -> Sequence[int]:
         return self._calls
 
@@ -308,6 +319,7 @@ _PROOFS: Mapping[Obligation, tuple[Callable[[_Gate], Sequence[int]], Callable[[_
     Obligation.OUTPUTS: (_Gate._calls_and_all, _Gate._check_outputs),
     Obligation.FOLDS: (_Gate._allocs_and_calls, _Gate._check_folds),
     Obligation.RACES: (_Gate._all_loops_around, _Gate._check_races),
+    Obligation.ROOM: (_Gate._allocs, _Gate._check_room),
 }
 """Of which statements an obligation is proved where no reason is named, and how."""
 

@@ -20,7 +20,8 @@ that it finds there. That follows from these obligations, each proved by a file 
 7. *memory* (`memory`): where the program puts several buffers into one memory, each is used before the next, so that
    nothing is read that another has overwritten;
 8. *blocks* (`blocks`): whatever a call touches of a buffer that is stored by blocks lies in one of them;
-9. *stages* (`stages`): those of a pipelined loop that may overlap touch nothing of each other's.
+9. *stages* (`stages`): those of a pipelined loop that may overlap touch nothing of each other's;
+10. *room* (`room`): strides that are asked for a buffer keep the elements apart that it holds now.
 
 The gate asks for them, of the statements that an edit touched; what is not proved is refused. A rewrite that keeps one
 for a reason of its own names it (`reasons`).

@@ -27,6 +27,7 @@ class Obligation(enum.Enum):
     OUTPUTS = "outputs that the calls write are written in full"
     FOLDS = "folds of what the calls touch keep each element until it was read last"
     RACES = "iterations of the parallel loops around and inside are independent"
+    ROOM = "strides that are asked for leave room for all that buffers hold"
 
     __hash__ = object.__hash__  # that of `Enum` hashes the name anew each time
 

@@ -65,7 +65,8 @@ def set_layout(
             many bytes: a power of two, up to 4096.
 
     Refused: a buffer that is folded, which lies row behind row; strides that are not shown to leave room for the
-    dimensions that lie within, in the order given, or to be multiples of the alignment.
+    dimensions that lie within, in the order given, now and in every rewrite that follows, or to be multiples of the
+    alignment.
 
     Cursors:
         alloc: the allocation.

@@ -35,7 +35,7 @@ from slinky.symbolic.expressions import (
     minimum,
     variable,
 )
-from slinky.symbolic.intervals import Box, Interval, intersection, not_empty
+from slinky.symbolic.intervals import Box, Interval, intersection
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import quotients, symbols
 
@@ -301,22 +301,6 @@ def keep_clamped(edit: Edit, identity: int, alloc: Alloc, grown: Box) -> None:
         hi = i.max if prove(intersection(i, wide).max <= clamped.max, known) else clamped.max
         box[d] = Interval(simplify(lo, known), simplify(hi, known))
     edit.update(with_box(call, tuple(box)))
-
-
-def leave_room(alloc: Alloc, box: Box, known: Facts) -> bool:
-    """Whether the strides that are asked for a buffer, if any, are shown to keep its elements apart over a box: of two
-    dimensions of several elements, one lies within a step along the other."""
-    strides = () if alloc.layout is None else alloc.layout.strides
-    known = known.also(not_empty(box))
-    if all(stride is None for stride in strides):
-        return True
-    dims = [(s, i.extent) for s, i in zip(strides, box, strict=True) if not prove(i.extent <= 1, known)]
-    return all(
-        one is not None
-        and other is not None
-        and (prove(one >= other * count, known) or prove(other >= one * own_count, known))
-        for (one, own_count), (other, count) in itertools.combinations(dims, 2)
-    )
 
 
 def at_least_one(factor: Expr, known: Facts) -> Expr:

@@ -38,13 +38,13 @@ from slinky.sched.legality.reasons import (
     Obligation,
     Reason,
 )
+from slinky.sched.legality.room import leave_room
 from slinky.sched.legality.stages import folds_needed
 from slinky.sched.legality.touches import touches
 from slinky.sched.operation import sched_op
 from slinky.sched.primitives.rewriting import (
     at_least_one,
     keep_clamped,
-    leave_room,
     levels_around,
     require_known_symbols,
     require_positive,
