@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scheduled import refusal
@@ -134,6 +136,26 @@ def test_pieces_on_the_grid_of_the_first_are_no_more_than_there_were(cut: str, f
         statistics = q.run(values[:n], out, checked=True)
         np.testing.assert_array_equal(out, -values[:n])
         assert statistics.elements.get("turn", 0) == n
+
+
+@pytest.mark.parametrize("factor", [2, 3, 5])
+def test_whole_pieces_on_the_grid_of_the_first_are_all_there(factor: int) -> None:
+    """The range of a loop over whole pieces ends where the last of them begins, and in one of another grid there may be
+    more to do behind that."""
+    a, b, c = (sl.BufferExpr(name, np.int64, 1) for name in "abc")
+    sl.Func(np.negative, [a[x]], [b[x]], name="turn")
+    sl.Func(np.square, [a[x]], [c[x]], name="square")
+    p = sl.split_loop(sl.build_pipeline([a], [b, c]), "turn.x", factor)
+    p, (loop, _, _) = sl.split_loop(p, "square.x", factor, tail="cut", rc=True)
+    q = sl.fuse_loops(p, p.find("for x"), loop)
+    values = np.arange(-20, 20)
+    for n, at in itertools.product((0, 1, 2, 3, 4, 5, 9, 11), range(-6, 7)):
+        turned, squared = np.zeros(3, np.int64), np.zeros(n, np.int64)
+        arrays = [sl.Buffer(values, min=(-20,)), turned, sl.Buffer(squared, min=(at,))]
+        statistics = q.run(*arrays, checked=True)
+        np.testing.assert_array_equal(turned, [0, -1, -2])
+        np.testing.assert_array_equal(squared, np.arange(at, at + n) ** 2)
+        assert statistics.elements.get("square", 0) == n
 
 
 def of_three_outputs() -> sl.Pipeline:

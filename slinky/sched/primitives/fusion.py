@@ -7,14 +7,14 @@ it reads, in the new order, is proved like anything else.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from slinky.cursors.cursors import LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import rewritten, with_body, with_box, with_range
-from slinky.ir.statements import Alloc, Block, Call, For, If, Statement, walk
+from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement, walk
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
@@ -94,12 +94,15 @@ def fuse_loops(p: Pipeline, first: LoopCursor, second: LoopCursor, at: Expr | No
     known = version.facts_at(one.id).also(one.step >= 1, other.step >= 1)
     require_divisors(edit, place, "the place of the second loop", known)
     _require_steps(version, one, other, place, known)
-    range_ = _hull(version, one, other, place, known)
+    range_ = _hull(version, one, place, other.range, known)
     for alloc in between:
         edit.move(alloc, Gap.before(one.id))
-    inside = known.also(range_.min <= one.variable, one.variable <= range_.max)
     moved = _on_other_grid(version, other, substitute(place, {one.variable: range_.min}), known)
     is_elsewhere = moved is not other
+    if is_elsewhere:
+        moved = _with_all_pieces(version, moved, place, known)
+        range_ = _hull(version, one, place, moved.range, known)
+    inside = known.also(range_.min <= one.variable, one.variable <= range_.max)
     follows = _guarded(version, moved, place, inside, is_elsewhere=is_elsewhere)
     bodies = (*_guarded(version, one, one.variable, inside), *follows)
     edit.merge(one.id, other.id, with_body(with_range(one, range_), bodies))
@@ -138,9 +141,10 @@ def _require_steps(version: Version, first: For, second: For, place: Expr, known
         )
 
 
-def _hull(version: Version, first: For, second: For, place: Expr, known: Facts) -> Interval:
-    """The range of the loop that has the iterations of both, on the grid of the first."""
-    found = rising_within(place, second.range, first.variable, known)
+def _hull(version: Version, first: For, place: Expr, range_: Interval, known: Facts) -> Interval:
+    """The range of the loop that has the iterations of the first, and those at a place in a range, on the grid of the
+    first."""
+    found = rising_within(place, range_, first.variable, known)
     if found is None:
         raise SchedulingError(
             f"not shown in which iterations of loop {first.variable} the second one, at {place}, begins and ends",
@@ -184,6 +188,40 @@ def _on_other_grid(version: Version, loop: For, start: Expr, known: Facts) -> Fo
         return statement
 
     return with_body(loop, tuple(rewritten(s, moved) for s in loop.body))
+
+
+def _with_all_pieces(version: Version, moved: For, place: Expr, known: Facts) -> For:
+    """A loop on another grid, at a place, with the iterations that begin behind the last one that it had, if something
+    of what that computed may be left to them: pieces may reach further than the range does."""
+    low, high = moved.range.min, moved.range.max
+    behind = substitute_block(moved.body, {moved.variable: place})
+    if _is_idle(version, behind, known.also(high < place)):
+        return moved
+    return with_range(moved, Interval(low, _last(moved) + moved.step - 1))
+
+
+def _is_idle(version: Version, block: Block, known: Facts) -> bool:
+    """Whether nothing in a block is shown to compute anything."""
+    for statement in block:
+        match statement:
+            case Call():
+                if not any(prove(i.max < i.min, known) for i in effective_box(version, statement)):
+                    return False
+            case For(variable=v, range=i):
+                if not (
+                    prove(i.max < i.min, known) or _is_idle(version, statement.body, known.also(i.min <= v, v <= i.max))
+                ):
+                    return False
+            case If(body=body, orelse=orelse):
+                if not (_is_idle(version, body, known) and _is_idle(version, orelse, known)):
+                    return False
+            case Check():
+                return False
+            case Alloc() | Pass():
+                pass
+            case _:
+                assert_never(statement)
+    return True
 
 
 def _last(loop: For) -> Expr:
