@@ -105,6 +105,8 @@ class Run:
     memories: Scope = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
     elements: Counter[str] = field(default_factory=Counter)
+    boxes: dict[str, list[NumericBox]] = field(default_factory=dict)
+    """What the calls of each func compute."""
     inside: Counter[str] = field(default_factory=Counter)
     """The elements that pipelines compute in calls of them."""
     idle: Counter[str] = field(default_factory=Counter)
@@ -318,6 +320,7 @@ class Run:
         self._count += 1
         self.calls[func.name] += 1
         self.elements[func.name] += count
+        self.boxes.setdefault(func.name, []).append(tuple(box))
         if self._count > MOST_CALLS or count > MOST_ELEMENTS:
             raise TooMuchWorkError
         for name, dtype in known.dtypes:

@@ -20,13 +20,14 @@ from __future__ import annotations
 import functools
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from judge_evaluation import Values
-from judge_geometry import Coordinates, Hashes, TooMuchWorkError, WrongProgramError
+from judge_geometry import Coordinates, Hashes, NumericBox, TooMuchWorkError, WrongProgramError
+from judge_memory import points_of
 from judge_running import ORDERS, Origin, Run
 from judge_scripts import Step, script_of, step_of
 from judge_sizes import sizes_of, top_checks, with_new_scalars
@@ -91,6 +92,8 @@ class Outcome:
     """The elements that pipelines compute in calls of them."""
     idle: Counter[str] = field(default_factory=Counter)
     """How often a call had nothing to compute."""
+    boxes: dict[str, list[NumericBox]] = field(default_factory=dict)
+    """What the calls of each func compute."""
     wrong: str = ""
     """What the program did that no program may do."""
     is_too_long: bool = False
@@ -153,6 +156,7 @@ def run(program: Program, values: Values, order: str) -> Outcome:
         machine.elements,
         machine.inside,
         machine.idle,
+        machine.boxes,
     )
 
 
@@ -177,12 +181,12 @@ def same_elements(before: Outcome, after: Outcome, arguments: Arguments) -> str:
 
 def no_more_elements(before: Outcome, after: Outcome, arguments: Arguments) -> str:
     """No func computes more elements."""
-    return _differing("elements", after.elements - before.elements, Counter())
+    return _differing("elements", before.elements, after.elements, after.elements - before.elements)
 
 
 def no_fewer_elements(before: Outcome, after: Outcome, arguments: Arguments) -> str:
     """No func computes fewer elements."""
-    return _differing("elements", before.elements - after.elements, Counter())
+    return _differing("elements", before.elements, after.elements, before.elements - after.elements)
 
 
 def same_of_others(before: Outcome, after: Outcome, arguments: Arguments) -> str:
@@ -231,12 +235,17 @@ def as_the_tail_says(before: Outcome, after: Outcome, arguments: Arguments) -> s
     return rule(before, after, arguments)
 
 
-def more_in_more_calls(before: Outcome, after: Outcome, arguments: Arguments) -> str:
-    """Each func computes as many elements, or more where it is called more often."""
-    funcs = before.elements.keys() | after.elements.keys()
-    others = [name for name in funcs if after.calls[name] <= before.calls[name]]
-    were, are = (Counter({name: each.elements[name] for name in others}) for each in (before, after))
-    return no_fewer_elements(before, after, arguments) or _differing("elements", were, are)
+def others_in_other_pieces(before: Outcome, after: Outcome, arguments: Arguments) -> str:
+    """Each func computes as many elements, unless it is called for more pieces, or fewer, or for such as overlap."""
+    alike = [name for name in before.calls.keys() | after.calls.keys() if before.calls[name] == after.calls[name]]
+    apart = [name for name in alike if not any(_overlap(each.boxes.get(name, ())) for each in (before, after))]
+    return _differing("elements", before.elements, after.elements, apart)
+
+
+def _overlap(boxes: Iterable[NumericBox]) -> bool:
+    """Whether some element is in two boxes."""
+    points = [point for box in boxes for point in points_of(box)]
+    return len(set(points)) < len(points)
 
 
 def any_number(before: Outcome, after: Outcome, arguments: Arguments) -> str:
@@ -249,7 +258,7 @@ COUNTS: dict[str, CountRule] = {
     "reorder_loops": same_calls,
     "cut_loop": same_elements,
     "cut_call": same_elements,
-    "fuse_loops": more_in_more_calls,
+    "fuse_loops": others_in_other_pieces,
     "fission_loop": same_calls,
     "unroll_loop": same_calls,
     "vectorize": same_elements,
@@ -304,8 +313,9 @@ NARROWING = ("assume_shape",)
 """Primitives whose results refuse some of the arrays that were taken before: both are run on sizes of those left."""
 
 
-def _differing(what: str, before: Counter[str], after: Counter[str]) -> str:
-    changed = [name for name in sorted(before.keys() | after.keys()) if before[name] != after[name]]
+def _differing(what: str, before: Counter[str], after: Counter[str], among: Iterable[str] | None = None) -> str:
+    funcs = before.keys() | after.keys() if among is None else among
+    changed = [name for name in sorted(funcs) if before[name] != after[name]]
     return "; ".join(f"{name}: {before[name]} {what} became {after[name]}" for name in changed)
 
 

@@ -23,7 +23,17 @@ from judge_running import MOST_CALLS, ORDERS, Run
 from judge_scripts import Step, script_of
 from judge_sizes import holds, sizes_of, top_checks
 from random_graphs import Graph, build, graphs, image_graphs
-from second_judge import TALLY, Outcome, WrongRewriteError, judge, same_taken_in, same_taken_out
+from second_judge import (
+    TALLY,
+    Outcome,
+    WrongRewriteError,
+    judge,
+    no_fewer_elements,
+    no_more_elements,
+    others_in_other_pieces,
+    same_taken_in,
+    same_taken_out,
+)
 
 import slinky as sl
 from slinky.cursors.editing import Edit
@@ -271,6 +281,38 @@ def test_pieces_that_shift_overlap_and_others_do_not() -> None:
     shifted = sl.split_loop(p, "stencil.y", 3, tail="shift")
     with pytest.raises(WrongRewriteError, match=r"stencil: .* elements became"):
         judge(p.program, shifted.program, "split_loop", {"tail": "clamp"})
+
+
+def test_other_pieces_may_overlap_in_another_way_and_no_others_may_compute_more_or_less() -> None:
+    """Those of a tail that shifts do: on another grid, it is other elements that are computed twice."""
+    a, b, c = (sl.BufferExpr(name, np.int64, 1) for name in "abc")
+    sl.Func(np.square, [a[x]], [b[x]], name="square")
+    sl.Func(np.negative, [a[x]], [c[x]], name="turn")
+    p = sl.split_loop(sl.split_loop(sl.build_pipeline([a], [b, c]), "square.x", 3), "turn.x", 3, tail="shift")
+    q = sl.fuse_loops(p, "for x", "for x #1", x - 1)
+    computed = []
+    for n, each in ((n, each) for n in (4, 7) for each in (p, q)):
+        results = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        computed.append(each.run(np.arange(n), *results, checked=True).elements["turn"])
+        np.testing.assert_array_equal(results, [np.arange(n) ** 2, -np.arange(n)])
+    assert computed == [6, 5, 9, 8]
+
+    def outcome(*boxes: tuple[int, int]) -> Outcome:
+        count = sum(hi - lo + 1 for lo, hi in boxes)
+        return Outcome(calls=Counter(f=len(boxes)), elements=Counter(f=count), boxes={"f": [(box,) for box in boxes]})
+
+    apart, overlapping = outcome((0, 2), (3, 4)), outcome((0, 2), (2, 4))
+    assert others_in_other_pieces(apart, overlapping, {}) == others_in_other_pieces(overlapping, apart, {}) == ""
+    assert others_in_other_pieces(apart, outcome((0, 3)), {}) == ""
+    assert others_in_other_pieces(apart, outcome((0, 2), (3, 3)), {}) == "f: 5 elements became 4"
+    assert others_in_other_pieces(outcome((0, 3)), outcome((0, 4)), {}) == "f: 4 elements became 5"
+
+
+def test_what_has_become_more_or_less_is_told_by_both_counts() -> None:
+    few, many = (Outcome(elements=Counter(f=n, g=2)) for n in (4, 6))
+    assert no_more_elements(few, many, {}) == "f: 4 elements became 6"
+    assert no_fewer_elements(many, few, {}) == "f: 6 elements became 4"
+    assert no_more_elements(many, few, {}) == no_fewer_elements(few, many, {}) == ""
 
 
 def test_every_primitive_says_what_becomes_of_the_work() -> None:

@@ -7,14 +7,15 @@ it reads, in the new order, is proved like anything else.
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from collections.abc import Iterator
+from typing import Any
 
 from slinky.cursors.cursors import LoopCursor, statement_cursor
 from slinky.cursors.editing import Edit, Gap
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
 from slinky.ir.copies import rewritten, with_body, with_box, with_range
-from slinky.ir.statements import Alloc, Block, Call, Check, For, If, Pass, Statement, walk
+from slinky.ir.statements import Alloc, Block, Call, For, If, Statement, walk
 from slinky.ir.substitution import substitute_block
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
@@ -70,7 +71,7 @@ def fuse_loops(p: Pipeline, first: LoopCursor, second: LoopCursor, at: Expr | No
     The ranges need not be alike: in an iteration that only one of them has, the other does nothing. What both read can
     then be computed in the one loop, slid and folded. Allocations that stand between the two go before them. Where the
     pieces of the first do not begin where those of the second did, there may be one more of these: what each of them
-    computes anew is computed once more.
+    computes anew is computed once more. Pieces that overlap (`tail="shift"`) may then have more in common, or less.
 
     Parameters:
         at: where the second one is in an iteration of the first: an expression of the first one's variable. By default
@@ -100,7 +101,7 @@ def fuse_loops(p: Pipeline, first: LoopCursor, second: LoopCursor, at: Expr | No
     moved = _on_other_grid(version, other, substitute(place, {one.variable: range_.min}), known)
     is_elsewhere = moved is not other
     if is_elsewhere:
-        moved = _with_all_pieces(version, moved, place, known)
+        moved = _with_all_pieces(version, moved, known)
         range_ = _hull(version, one, place, moved.range, known)
     inside = known.also(range_.min <= one.variable, one.variable <= range_.max)
     follows = _guarded(version, moved, place, inside, is_elsewhere=is_elsewhere)
@@ -190,38 +191,30 @@ def _on_other_grid(version: Version, loop: For, start: Expr, known: Facts) -> Fo
     return with_body(loop, tuple(rewritten(s, moved) for s in loop.body))
 
 
-def _with_all_pieces(version: Version, moved: For, place: Expr, known: Facts) -> For:
-    """A loop on another grid, at a place, with the iterations that begin behind the last one that it had, if something
-    of what that computed may be left to them: pieces may reach further than the range does."""
-    low, high = moved.range.min, moved.range.max
-    behind = substitute_block(moved.body, {moved.variable: place})
-    if _is_idle(version, behind, known.also(high < place)):
-        return moved
-    return with_range(moved, Interval(low, _last(moved) + moved.step - 1))
+def _with_all_pieces(version: Version, loop: For, known: Facts) -> For:
+    """A loop of which pieces begin and end elsewhere, with iterations behind its last one, if something of what that
+    computes may be left to them: pieces may reach further than the range does."""
+    low, high = loop.range.min, loop.range.max
+    last = _last(loop)
+    in_its_place = known.also(low <= high, high - loop.step + 1 <= loop.variable, loop.variable <= high)
+
+    def reaches(i: Interval) -> bool:
+        if loop.variable not in symbols(i.max):
+            return True
+        return prove(substitute(i.max, {loop.variable: last}) <= i.max, in_its_place)
+
+    if all(map(reaches, _intervals(version, loop.body))):
+        return loop
+    return with_range(loop, Interval(low, last + loop.step - 1))
 
 
-def _is_idle(version: Version, block: Block, known: Facts) -> bool:
-    """Whether nothing in a block is shown to compute anything."""
-    for statement in block:
-        match statement:
-            case Call():
-                if not any(prove(i.max < i.min, known) for i in effective_box(version, statement)):
-                    return False
-            case For(variable=v, range=i):
-                if not (
-                    prove(i.max < i.min, known) or _is_idle(version, statement.body, known.also(i.min <= v, v <= i.max))
-                ):
-                    return False
-            case If(body=body, orelse=orelse):
-                if not (_is_idle(version, body, known) and _is_idle(version, orelse, known)):
-                    return False
-            case Check():
-                return False
-            case Alloc() | Pass():
-                pass
-            case _:
-                assert_never(statement)
-    return True
+def _intervals(version: Version, block: Block) -> Iterator[Interval]:
+    """What calls in a block compute, and the ranges of its loops."""
+    for statement in walk(block):
+        if isinstance(statement, Call):
+            yield from effective_box(version, statement)
+        elif isinstance(statement, For):
+            yield statement.range
 
 
 def _last(loop: For) -> Expr:
