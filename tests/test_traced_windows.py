@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -102,6 +103,44 @@ def test_axes_are_split(dtype: str) -> None:
             assert_same(traced(image(*shape, dtype=dtype)), halved(image(*shape, dtype=dtype)))
         with pytest.raises(ValueError, match="cannot reshape"):
             jit(halved, machine=machine)(image(5, 6, dtype=dtype))
+
+
+@pytest.mark.parametrize("height", [1, 3, 4, 9])
+def test_an_extent_of_no_elements_is_not_told(height: int) -> None:
+    """Blocks of four rows, flat: where there are none, NumPy does not know how long they would be."""
+
+    def flat(x: Any) -> Any:
+        rows, columns = x.shape[0] // 4, x.shape[1] // 4
+        blocks = x[: rows * 4, : columns * 4].reshape(rows, 4, columns, 4).swapaxes(1, 2)
+        return blocks.reshape(rows, columns, -1) + 1
+
+    x = image(height, 8)
+    traced = jit(flat)
+    traced(image(12, 8))
+    for function in (traced, jit(flat)):
+        if height >= 4:
+            assert_same(function(x), flat(x))
+            continue
+        with pytest.raises(ValueError, match="cannot reshape array of size 0"):
+            function(x)
+
+
+@pytest.mark.parametrize("low", [0, 1, 4, 5, 17, 30])
+@pytest.mark.parametrize("count", [1, 2, 13, 20, 29])
+def test_a_piece_of_axes_that_become_one_copies_that_piece(low: int, count: int) -> None:
+    """A part of a row of blocks, or several rows and parts of two more: nothing but these is copied."""
+    x = np.moveaxis(np.arange(3.0 * 4 * 5 * 2 * 30_000).reshape(2, 3, 30_000, 5, 4), (1, 4, 3, 0), (0, 1, 2, 3))
+    lazy = sl.lazy(x, copy=False).reshape(60, -1)[low : low + count, 59_990:60_003]
+    whole = x.reshape(60, -1)[low : low + count, 59_990:60_003]
+    np.asarray(lazy)
+    tracemalloc.start()
+    try:
+        got = np.asarray(lazy * 1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert_same(got, whole)
+    assert peak < 1 << 22, peak
 
 
 def test_one_trace_serves_all_sizes() -> None:

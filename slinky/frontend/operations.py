@@ -12,6 +12,7 @@ Invariant: `lower` makes funcs that give what `compute` gives.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -454,10 +455,37 @@ class Fusing:
     def __call__(self, source: Any, target: Any) -> None:
         made = target.array.shape
         rows = source.array if self.adapter is None else self.adapter(source.array, made)
-        inner = [math.prod(rows.shape[axis] for axis in group[1:]) for group in self.groups]
-        first = [low % count for low, count in zip(target.min, inner, strict=True)]
-        flat = rows.reshape([rows.shape[group[0]] * n for group, n in zip(self.groups, inner, strict=True)])
-        target.array[...] = flat[tuple(slice(at, at + n) for at, n in zip(first, made, strict=True))]
+        extents = [tuple(rows.shape[axis] for axis in group) for group in self.groups]
+        first = [low % math.prod(own[1:]) for low, own in zip(target.min, extents, strict=True)]
+        if rows.flags.c_contiguous:
+            flat = rows.reshape([math.prod(own) for own in extents])
+            target.array[...] = flat[tuple(slice(at, at + n) for at, n in zip(first, made, strict=True))]
+            return
+        parts = [[*_boxes(at, at + n, own)] for at, n, own in zip(first, made, extents, strict=True)]
+        for boxes in itertools.product(*parts):
+            read = rows[tuple(itertools.chain.from_iterable(box for _, _, box in boxes))]
+            places = (slice(low - at, high - at) for (low, high, _), at in zip(boxes, first, strict=True))
+            target.array[tuple(places)].reshape(read.shape)[...] = read  # to split axes needs no copy
+
+
+def _boxes(low: int, high: int, extents: tuple[int, ...]) -> Iterator[tuple[int, int, tuple[slice, ...]]]:
+    """Boxes that have the elements `low .. high - 1` of axes that follow each other, each with those that it has."""
+    if len(extents) == 1:
+        yield low, high, (slice(low, high),)
+        return
+    inner = math.prod(extents[1:])
+    while low < high:
+        row, at = divmod(low, inner)
+        if at == 0 and high - low >= inner:
+            rows = (high - low) // inner
+            yield low, low + rows * inner, (slice(row, row + rows), *map(slice, extents[1:]))
+            low += rows * inner
+        else:
+            begin = row * inner
+            end = min(high, begin + inner)
+            for first, last, box in _boxes(at, end - begin, extents[1:]):
+                yield first + begin, last + begin, (slice(row, row + 1), *box)
+            low = end
 
 
 @attrs.frozen(eq=False)

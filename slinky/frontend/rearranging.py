@@ -259,7 +259,9 @@ def _complete(own: list[Length], wanted: list[Any]) -> list[Length]:
             last += 1
         middle = product_of(own[first : len(own) - last])
         others = product_of([*before[first:], *after[last:]])
-        wanted[at] = middle if _is_one(others) else middle // others if others != 0 else 0
+        if any(n < 1 for n in (*before[:first], *after[:last], others)):
+            raise NotUnderstoodError("no elements")  # of none, NumPy does not tell the extent
+        wanted[at] = middle // others
     return wanted
 
 
