@@ -150,6 +150,30 @@ def test_one_trace_serves_all_sizes() -> None:
     assert kept(traced) == 1
 
 
+def test_axes_that_become_one_in_every_call_ask_for_no_more_than_elements() -> None:
+    """A product of extents that is wanted is found among axes as it is written: one trace, also beside axes of one."""
+
+    def rows(x: Any) -> Any:
+        return (
+            x[1:].reshape(x.shape[0] - 1, -1) * 2,
+            (x + 1).reshape(-1, x.shape[2]),
+            x.reshape(x.shape[0] * x.shape[1], -1) - 1,
+        )
+
+    traced = jit(rows)
+    for shape in [(5, 4, 3), (4, 1, 3), (3, 4, 1), (2, 5, 7), (9, 1, 1)]:
+        assert_same(traced(image(*shape)), rows(image(*shape)))
+    assert kept(traced) == 1
+    asked = [line.split(",")[0] for line in traced.explain(image(5, 4, 3)).splitlines() if line.startswith("good")]
+    assert asked == [
+        "good where 1 <= x.shape[0]",
+        "good where 2 <= x.shape[0]",
+        "good where 1 <= x.shape[1]*x.shape[2]",
+        "good where 1 <= x.shape[2]",
+        "good where 1 <= x.shape[0]*x.shape[1]",
+    ]
+
+
 def test_a_stencil_of_windows_stores_no_windows() -> None:
     """Blur, then windows of it: rows of the blurred image are there, and nothing else."""
 

@@ -18,7 +18,7 @@ from slinky.frontend.calling import broadcast_to, cast, converted, lifted, point
 from slinky.frontend.given import as_lazy, axes_of, axis_of, trace_of
 from slinky.frontend.nodes import Index, View, whole_view
 from slinky.frontend.operations import Fused
-from slinky.frontend.sizes import Length, Size, known, same
+from slinky.frontend.sizes import Length, Size, are_same, known, same, value_of
 from slinky.frontend.tables import NotUnderstoodError, understood
 from slinky.frontend.views import common_shape, indexed, transposed, windows
 from slinky.frontend.views import split as split_axis
@@ -253,9 +253,9 @@ def _complete(own: list[Length], wanted: list[Any]) -> list[Length]:
         before, after = wanted[:at], wanted[at + 1 :][::-1]
         own = [n for n in own if not _is_one(n)]
         before, after = ([n for n in part if not _is_one(n)] for part in (before, after))
-        while first < min(len(before), len(own)) and same(own[first], before[first]):
+        while first < min(len(before), len(own)) and _is_now(own[first], before[first]):
             first += 1
-        while last < min(len(after), len(own) - first) and same(own[-1 - last], after[last]):
+        while last < min(len(after), len(own) - first) and _is_now(own[-1 - last], after[last]):
             last += 1
         middle = product_of(own[first : len(own) - last])
         others = product_of([*before[first:], *after[last:]])
@@ -263,6 +263,11 @@ def _complete(own: list[Length], wanted: list[Any]) -> list[Length]:
             raise NotUnderstoodError("no elements")  # of none, NumPy does not tell the extent
         wanted[at] = middle // others
     return wanted
+
+
+def _is_now(a: Length, b: Length) -> bool:
+    """Whether two lengths are equal, of which nothing is noted where they are not: what is told then holds for both."""
+    return value_of(a) == value_of(b) and same(a, b)
 
 
 def product_of(lengths: Sequence[Length]) -> Length:
@@ -278,17 +283,22 @@ def _groups(own: list[Length], wanted: list[Length]) -> list[tuple[list[int], li
     while given and asked:
         one, other = [given.pop(0)], [asked.pop(0)]
         have, want = own[one[0]], wanted[other[0]]
-        while not same(have, want):
-            if have == 0 or want == 0:
+        if not are_same(have, want):
+            have = _taken(one, given, own, want)
+            want = _taken(other, asked, wanted, have)
+        while value_of(have) != value_of(want):
+            if min(have, want, key=value_of) < 1:
                 raise NotUnderstoodError("no elements")
-            if have < want and given:
+            if value_of(have) < value_of(want) and have < want and given:
                 one.append(given.pop(0))
                 have = have * own[one[-1]]
-            elif want < have and asked:
+            elif value_of(want) < value_of(have) and want < have and asked:
                 other.append(asked.pop(0))
                 want = want * wanted[other[-1]]
             else:
                 raise NotUnderstoodError("another size")  # NumPy says so
+        if not same(have, want) or (len(one) + len(other) > 2 and have < 1):
+            raise NotUnderstoodError("no elements")
         found.append((one, other))
     if given or asked:
         for axes, lengths in ((given, own), (asked, wanted)):
@@ -297,6 +307,19 @@ def _groups(own: list[Length], wanted: list[Length]) -> list[tuple[list[int], li
         if found:
             found[-1] = (found[-1][0] + given, found[-1][1] + asked)
     return found
+
+
+def _taken(axes: list[int], rest: list[int], lengths: list[Length], goal: Length) -> Length:
+    """The product of axes and of as many of the rest, which join them, as it takes to be the goal in every call; the
+    first one's extent if that is known of none."""
+    product = lengths[axes[0]]
+    for count, k in enumerate(rest, 1):
+        product = product * lengths[k]
+        if are_same(product, goal):
+            axes += rest[:count]
+            del rest[:count]
+            return product
+    return lengths[axes[0]]
 
 
 def fused(array: LazyArray, groups: Sequence[Sequence[int]]) -> LazyArray:
