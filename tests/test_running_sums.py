@@ -64,11 +64,26 @@ def test_rows_are_added_to_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not column by column, where rows are long: so many calls are made, instead of one."""
     calls = []
     monkeypatch.setitem(run_into.__globals__["RUNNING"], np.cumsum, lambda *a, **k: calls.append(a) or np.add(*a, **k))
-    for shape, steps in (((7, 300), 6), ((7, 200), 0), ((4, 7, 300), 0)):
+    for shape, steps in (((7, 300), 6), ((7, 128), 6), ((7, 100), 0), ((4, 7, 300), 0)):
         calls.clear()
         source = np.ones(shape)
         run_into(np.cumsum, source, np.empty(shape), {"axis": len(shape) - 1 if len(shape) > 2 else 0})
         assert len(calls) == steps
+
+
+def test_threads_do_not_share_strips_of_columns() -> None:
+    """A call for each row, of few columns: one thread at a time makes these, and the other one waits for its turn."""
+
+    def above(x: Any) -> Any:
+        return np.cumsum(np.sqrt(x), axis=0) - x
+
+    def along(x: Any) -> Any:
+        return np.cumsum(np.sqrt(x), axis=1) - x
+
+    x = np.ones((1500, 1500))
+    for function, is_shared in ((above, False), (along, True)):
+        p = sl.jit(smallest=0, machine=sl.Machine())(function).pipeline(x).auto(x, workers=2, machine=sl.Machine())
+        assert ("parallel" in str(p)) == is_shared
 
 
 def test_paths_by_strips_of_columns() -> None:

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 RUNNING: dict[Callable[..., Any], np.ufunc] = {np.cumsum: np.add, np.cumprod: np.multiply}
 """What combines the elements: functions of an axis that write as many as they read, in the dtype of `out`."""
 
-_FEWEST = 256
+_FEWEST = 128
 """So many elements of one step have to follow each other in memory: for fewer, the calls take longer than they save."""
 
 

@@ -29,6 +29,7 @@ from slinky.frontend.taking import Taking
 from slinky.ir.formulas import ERRORS
 from slinky.ir.reducing import Reducing, only_reads, reduced, write_result
 from slinky.runtime.careful import careful
+from slinky.sched.callbacks import Operations
 from slinky.symbolic.expressions import Expr, Variable, as_expr
 from slinky.symbolic.intervals import point
 
@@ -264,6 +265,7 @@ class Along(Operation):
             dict(self.keywords),
             tuple(read.adapter for read in reads),
             reads_in_order=self.exactness == "tolerance" or (self.exactness != "exact" and bool(self.removed)),
+            goes_by_steps=self.function in RUNNING and rank - 1 not in self.axes,
         )
         arguments, reduction = {}, None
         is_plain = len(reads) == 1 and reads[0].adapter is None and self.axes == self.removed
@@ -323,10 +325,17 @@ class Calling:
     adapters: tuple[Any, ...]
     reads_in_order: bool = False
     """Whether its bits depend on the order of its operands in memory (see `slinky.sched.callbacks`)."""
+    goes_by_steps: bool = False
+    """Whether it makes a call for each place along the axis that it reads whole (see `accumulating`)."""
 
     @property
     def __name__(self) -> str:
         return self.name
+
+    @property
+    def operations(self) -> Operations:
+        """How many calls it makes."""
+        return Operations(1, each_turn=1 if self.goes_by_steps else 0)
 
     @property
     def has_threads(self) -> bool:

@@ -59,10 +59,12 @@ class Operations:
 
 def operations_of(operation: Operation) -> Operations:
     """What the code of an operation tells. Of what is not written in Python it is one, unless the callback has an
-    attribute `operations` that says how many."""
+    attribute `operations` that says how many, or which."""
     match operation:
         case Callback():
             said = getattr(operation.function, "operations", None)
+            if isinstance(said, Operations):
+                return said
             if type(said) is int and said > 0:
                 return Operations(said)
             known = _KNOWN.get(operation.function) if isinstance(operation.function, FunctionType) else None
