@@ -228,3 +228,23 @@ MUTANTS += mutants(
     ("kernels: errors of others", "fetestexcept({errors}) & ~noted;", "fetestexcept({errors});"),
     ("kernels: errors in place", "if self.functions or self.formula.ignored:", "if self.functions:"),
 )
+MUTANTS += mutants(
+    "slinky/frontend/operations.py",
+    ("tests/test_traced_windows.py",),
+    ("fused: rows that begin in the middle", "if at == 0 and high - low >= inner:", "if high - low >= inner:"),
+    ("fused: whole rows", "end = min(high, begin + inner)", "end = begin + inner"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/operations.py",
+    ("tests/test_running_sums.py",),
+    ("running sums: calls", "each_turn=1 if self.goes_by_steps else 0", "each_turn=0"),
+    ("running sums: axes", "in RUNNING and rank - 1 not in self.axes", "in RUNNING"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/rearranging.py",
+    ("tests/test_traced_windows.py",),
+    ("shapes: an extent of none", "(*before[:first], *after[:last], others)", "(others,)"),
+    ("shapes: axes of none", " or (len(one) + len(other) > 2 and have < 1)", ""),
+    ("shapes: as they are written", "        if are_same(product, goal):\n", "        if same(product, goal):\n"),
+    ("shapes: now", "return value_of(a) == value_of(b) and same(a, b)", "return same(a, b)"),
+)
