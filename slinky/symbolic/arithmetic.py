@@ -221,6 +221,7 @@ def add(a: Expr, b: Expr, factor: int = 1) -> Expr:
     return _sum(offset, coefficients)
 
 
+@lru_cache(maxsize=16384)
 def difference(a: Expr, b: Expr) -> tuple[int, Terms]:
     """`a - b` as a constant and terms, in the order of those of a sum: facts are looked up by them. A choice that is
     all of `a` or of `b` counts as one atom."""
