@@ -109,7 +109,7 @@ def _staying(i: Interval, limit: Interval, dim: Variable) -> Interval | None:
     before, behind = _distance(i.min, dim), _distance(i.max, dim)
     if before is not None and behind is not None:  # a window around the point, as most are
         return _without_others(Interval(limit.min - before, limit.max - behind))
-    known = facts(*(q.denominator >= 1 for e in (i.min, i.max) for q in quotients(e, {})))
+    known = facts(*(q.denominator >= 1 for e in (i.min, i.max) for q in quotients(e)))
     low, high = rising_within(i.min, limit, dim, known), rising_within(i.max, limit, dim, known)
     return None if low is None or high is None else _without_others(Interval(low.min, high.max))
 

@@ -420,7 +420,7 @@ class _Walk:
         accesses = (*func.inputs, *(access for variant in func.variants for access in variant.inputs))
         for access in accesses:
             for e in (e for i in access.box if i is not None for e in (i.min, i.max)):
-                moving = [q for q in quotients(e, {}) if not symbols(q).isdisjoint(func.dims)]
+                moving = [q for q in quotients(e) if not symbols(q).isdisjoint(func.dims)]
                 for divisor in sorted({q.denominator for q in moving}, key=str):
                     if not prove(divisor >= 1, self.checks.known):
                         raise GraphError(f"func {self.names[func]!r}: {self._why_not_positive(access, divisor)}")

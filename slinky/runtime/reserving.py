@@ -348,4 +348,4 @@ def _room(site: SiteAllocs, kind: SiteKind, these: Sequence[Asked]) -> _Room | N
 
 def _can_be_early(e: Expr) -> bool:
     """Whether everybody sees that an expression has a value, also where nothing that uses it runs."""
-    return all(isinstance(q.denominator, Constant) for q in quotients(e, {}))
+    return all(isinstance(q.denominator, Constant) for q in quotients(e))

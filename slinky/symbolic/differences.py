@@ -116,7 +116,7 @@ def at_most_in_all_cases(a: Expr, b: Expr, known: Facts) -> bool:
 
 def _divided_out(expr: Expr, known: Facts) -> Expr:
     """An expression with quotients of choices by what is at least 1 as choices of quotients: the same values."""
-    if not any(isinstance(each.numerator, (Min, Max)) for each in quotients(expr, {})):
+    if not any(isinstance(each.numerator, (Min, Max)) for each in quotients(expr)):
         return expr
 
     def visit(node: Node, parts: list[Node]) -> Node:
@@ -230,7 +230,7 @@ def _plain(a: Expr, b: Expr, ranges: Mapping[Expr, Interval], known: Facts, is_w
     if is_wanted(difference):
         return difference
     if symbols(difference).isdisjoint(ranges):
-        if not quotients(difference, {}):
+        if not quotients(difference):
             least = constant_lower_bound(scale(difference, -1), known)
             return None if least is None else constant(-least)
         # It is fixed, but two quotients in it may be no farther apart than scalars say, whatever the rest is.

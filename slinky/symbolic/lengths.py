@@ -109,4 +109,4 @@ def _solved(wanted: Condition, names: frozenset[Expr], known: Facts) -> Lengths 
 
 def _divides_by_symbols(node: Node) -> bool:
     """Whether a divisor may be 0, or less: of such a quotient nothing is claimed."""
-    return any(type(quotient.denominator) is not Constant for quotient in quotients(node, {}))
+    return any(type(quotient.denominator) is not Constant for quotient in quotients(node))

@@ -97,14 +97,26 @@ def symbols(node: Node) -> frozenset[Expr]:
     return fold(node, visit, {}, lambda inner: children(inner) if inner._symbols is None else ())
 
 
-def quotients(node: Node, known: dict[Node, frozenset[FloorDivide]]) -> frozenset[FloorDivide]:
-    """The quotients in a node whose divisor is no constant; `known` keeps what was found, for the next node."""
+Quotients: TypeAlias = frozenset[FloorDivide]
+
+
+def quotients(node: Node, known: dict[Node, Quotients] | None = None) -> Quotients:
+    """The quotients in a node whose divisor is no constant; `known` keeps what was found of its parts, for the next
+    node. Without it, what was found of the node is remembered: each rewrite asks it of all that it touches."""
     kind = type(node)
     if kind in SYMBOLS or kind is Constant or (kind is Sum and of_symbols(node.terms)):  # type: ignore[attr-defined]
         return frozenset()
+    return _quotients(node) if known is None else _found_quotients(node, known)
 
-    def visit(inner: Node, parts: list[frozenset[FloorDivide]]) -> frozenset[FloorDivide]:
-        own = frozenset[FloorDivide]().union(*parts)
+
+@lru_cache(maxsize=16384)
+def _quotients(node: Node) -> Quotients:
+    return _found_quotients(node, {})
+
+
+def _found_quotients(node: Node, known: dict[Node, Quotients]) -> Quotients:
+    def visit(inner: Node, parts: list[Quotients]) -> Quotients:
+        own = Quotients().union(*parts)
         return own | {inner} if isinstance(inner, FloorDivide) and not isinstance(inner.denominator, Constant) else own
 
     return fold(node, visit, known)

@@ -123,7 +123,7 @@ def _require_known_size(version: Version, guest: Alloc, host: Alloc, between: Se
     loops = tuple(s for i in reversed(between) if isinstance(s := version.statement(i), For))
     known = version.facts_at(host.id)
     for dim, extent in zip(guest.dims, Guest(guest, loops).extents(), strict=True):
-        if not all(prove(q.denominator >= 1, known) for q in quotients(extent, {})):
+        if not all(prove(q.denominator >= 1, known) for q in quotients(extent)):
             raise SchedulingError(
                 f"not known where {host.buffer} is allocated how far {guest.buffer}, which lies in its memory, extends "
                 f"along {dim}",

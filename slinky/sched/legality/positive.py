@@ -55,7 +55,7 @@ def check_divisors(
 
 def quotients_of(statement: Statement) -> frozenset[FloorDivide]:
     """The quotients in the expressions of a statement itself whose divisor is no constant."""
-    return frozenset[FloorDivide]().union(*[quotients(e, {}) for e in expressions_of(statement)])
+    return frozenset[FloorDivide]().union(*[quotients(e) for e in expressions_of(statement)])
 
 
 def _says_of(version: Version, identity: int) -> frozenset[Condition]:

@@ -211,7 +211,7 @@ def require_positive(edit: Edit, value: Expr, what: str, known: Facts) -> None:
 
 def require_divisors(edit: Edit, value: Expr | Condition, what: str, known: Facts) -> None:
     """Make sure that what an expression given by the user divides by is at least 1, as `require_positive` does."""
-    for quotient in sorted(quotients(value, {}), key=str):
+    for quotient in sorted(quotients(value), key=str):
         require_positive(edit, quotient.denominator, f"what {what} divides by", known)
 
 
