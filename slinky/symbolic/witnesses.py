@@ -8,6 +8,7 @@ Invariant: integers are taken only where a search would end in them, or in other
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -24,10 +25,16 @@ _FURTHEST = 8
 
 def is_contradicted(row: Linear, known: Facts) -> bool:
     """Whether integers that agree with the facts are at hand, and make a sum negative."""
+    offset, terms = row
 
     def is_negative(witness: Witness) -> bool:
-        value = value_of(witness, row)
-        return value is not None and value < 0
+        total = offset  # written out: this is asked of most goals, and each time of several witnesses
+        for atom, c in terms:
+            at = witness.get(atom)
+            if at is None:
+                return False
+            total += c * at
+        return total < 0
 
     return _is_shown(is_negative, known)
 
@@ -43,7 +50,7 @@ def _is_shown(shows: Callable[[Witness], bool], known: Facts) -> bool:
     level: Facts | None = known
     while level is not None and len(further) <= _FURTHEST:
         for witness in level.witnesses:
-            if shows(witness) and all(_agrees(witness, each) for each in further):
+            if shows(witness) and (not further or all(_agrees(witness, each) for each in further)):
                 if further:
                     known.remember_witness(witness)
                 return True
@@ -56,16 +63,19 @@ class Examples:
     """The integers at hand that agree with some facts. They refute most comparisons before a condition is built."""
 
     def __init__(self, known: Facts) -> None:
-        self._witnesses: list[Witness] = []
+        self._known = known
         self._values: dict[Expr, list[int | None]] = {}
+
+    @functools.cached_property
+    def _witnesses(self) -> list[Witness]:
+        found: list[Witness] = []
         further: list[Facts] = []
-        level: Facts | None = known
+        level: Facts | None = self._known
         while level is not None and len(further) <= _FURTHEST:
-            for witness in level.witnesses:
-                if all(_agrees(witness, each) for each in further):
-                    self._witnesses.append(witness)
+            found += [witness for witness in level.witnesses if all(_agrees(witness, each) for each in further)]
             further.append(level)
             level = level.parent
+        return found
 
     def exceeds(self, a: Expr, b: Expr) -> bool:
         """Whether some of them make one expression larger than another."""
