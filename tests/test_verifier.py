@@ -264,3 +264,24 @@ def test_an_output_that_is_empty_need_not_be_written() -> None:
         sl.Pipeline(attrs.evolve(p.program, body=body)).verify()
     with pytest.raises(sl.ProgramError, match=r"no statement writes output 'b'$"):
         sl.Pipeline(attrs.evolve(p.program, body=(nothing, *checks[:-1]))).verify()
+
+
+def test_a_call_that_never_has_anything_to_do_may_read_anything() -> None:
+    """Also where that is shown by itself, and not of what it would read, which is said in long expressions."""
+    (x,) = sl.variables("x")
+    inp, mid, out = (sl.BufferExpr(name, np.int64, 1) for name in ("inp", "mid", "out"))
+    near, beside = inp.extended("nearest"), sl.interval(x, x + 1)
+    sl.Func(np.add, [near[x], near[x]], [mid[x]], name="add")
+    windows = [mid.extended("nearest")[sl.interval(x + 2, x + 6)], near[beside]]
+    sl.Func(lambda a, b, o: np.add(a[:-4], b[:-1], out=o), windows, [out[x]], name="last")
+    p = sl.build_pipeline([inp], [out])
+    given, asked = (p.args()[n].bounds("x") for n in (0, 1))
+    first = sl.maximum(given.min, sl.minimum(given.max, asked.min + 2))
+    p = sl.align_dim(sl.align_dim(p, "alloc inp_nearest", 0, 2), "alloc mid", 0, 8, first)
+    behind = sl.minimum(sl.maximum(asked.max + 8, given.min + 2), given.max + 2)
+    q = sl.cut_call(p, "add.x", behind)
+    q.verify()
+    results = np.zeros(5, np.int64), np.zeros(5, np.int64)
+    for each, result in zip((p, q), results, strict=True):
+        each.run(np.arange(5), result, checked=True)
+    np.testing.assert_array_equal(*results)

@@ -233,8 +233,9 @@ class _Verifier:
         for effect in reads(call, box):
             for d, (i, limit) in enumerate(zip(effect.box, scope.boxes[effect.buffer], strict=True)):
                 for condition in (limit.min <= i.min, i.max <= limit.max):
-                    # Where a condition and its opposite are shown, what is known cannot be: nothing runs.
-                    if prove(negate(condition), known) and not prove(condition, known):
+                    # Where a condition and its opposite are shown, what is known cannot be: nothing runs. One of the
+                    # two may be too long to be shown of it.
+                    if prove(negate(condition), known) and not prove(condition, known) and not impossible(known):
                         self.fail(
                             call,
                             f"it reads {effect.buffer!r} in {i} of dimension {d}, which holds only {limit}",
