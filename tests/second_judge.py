@@ -236,9 +236,9 @@ def as_the_tail_says(before: Outcome, after: Outcome, arguments: Arguments) -> s
 
 
 def others_in_other_pieces(before: Outcome, after: Outcome, arguments: Arguments) -> str:
-    """Each func computes as many elements, unless it is called for more pieces, or fewer, or for such as overlap."""
-    alike = [name for name in before.calls.keys() | after.calls.keys() if before.calls[name] == after.calls[name]]
-    apart = [name for name in alike if not any(_overlap(each.boxes.get(name, ())) for each in (before, after))]
+    """Each func computes as many elements, unless it is called for pieces that overlap."""
+    funcs = before.calls.keys() | after.calls.keys()
+    apart = [name for name in funcs if not any(_overlap(each.boxes.get(name, ())) for each in (before, after))]
     return _differing("elements", before.elements, after.elements, apart)
 
 
