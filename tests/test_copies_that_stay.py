@@ -22,7 +22,6 @@ from copy_footprints import (
 from scheduled import refusal
 
 import slinky as sl
-from slinky.sched.primitives import all_copies
 
 # ----------------------------------------------------------------------------------------------------------------
 # Strides that are asked for
@@ -322,24 +321,3 @@ def test_what_is_kept_is_in_the_history() -> None:
     for keep in ("out", ["t", "u"], 3, [3]):
         with pytest.raises(sl.OperationError, match="keep must be names of intermediates of the pipeline, got"):
             sl.alias_copies(unscheduled, keep=keep)  # type: ignore[arg-type]
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Borders that are read
-# ----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("reach", "is_tried"), [(1, False), (0, True)])
-def test_nothing_is_rewritten_where_a_border_is_seen_to_be_read(
-    reach: int, is_tried: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """That somebody reads beyond the edges is found out sooner than by an attempt that is refused."""
-    (a, t, out) = (sl.BufferExpr(name, np.float64, 1) for name in ("a", "t", "out"))
-    out.dim(0).min, out.dim(0).max = a.dim(0).min, a.dim(0).max
-    sl.copies.copy(a.extended("reflect")[x], t[x], name="mirrored")
-    sl.Func(np.copyto, [t[sl.interval(x - reach, x + reach)]], [out[x]], name="window")
-    p = sl.build_pipeline([a], [out], alias=False)
-    tried = []
-    monkeypatch.setattr(all_copies, "alias_copy", lambda p, copy: tried.append(copy.name()) or sl.alias_copy(p, copy))
-    sl.alias_copies(p)
-    assert ("reflect" in tried) == is_tried

@@ -35,7 +35,6 @@ from slinky.symbolic.intervals import Box, Interval, point
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.solving import Side, limit_of
 from slinky.symbolic.traversal import substitute, symbols
-from slinky.symbolic.witnesses import Examples
 
 
 @attrs.frozen(eq=False)
@@ -60,16 +59,6 @@ class Passage:
             if not (prove(limit.min <= taken.min, known) and prove(taken.max <= limit.max, known)):
                 return False
         return True
-
-    def is_left(self, box: Box, known: Facts) -> bool:
-        """Whether integers are at hand that agree with the facts, and for which a box reaches beyond a condition: where
-        there are, nobody can show that they hold in the box."""
-        ranges, examples = self.ranges(box), Examples(known)
-        for e, limit in self.conditions:
-            taken = ranges.get(e)  # only these are known just as they are
-            if taken and (examples.exceeds(limit.min, taken.min) or examples.exceeds(taken.max, limit.max)):
-                return True
-        return False
 
     def box(self, box: Box) -> Box:
         """What of the other buffer stands for a box."""

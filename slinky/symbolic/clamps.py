@@ -15,11 +15,14 @@ Invariant: under the facts, the result has the value of the expression, and is n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from slinky.errors import ExpressionError
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import Expr, Max, Min, maximum, minimum
 from slinky.symbolic.facts import Facts
 from slinky.symbolic.order import weight
-from slinky.symbolic.witnesses import Examples
+from slinky.symbolic.traversal import evaluate
 
 _MOST_BOUNDS = 12
 """Of choices nested deeper, only the innermost floors and ceilings are looked at."""
@@ -52,7 +55,8 @@ class _Cut:
 
     def __init__(self, known: Facts) -> None:
         self._known = known
-        self._examples = Examples(known)
+        self._witnesses = tuple(known.witnesses)
+        self._examples: dict[Expr, tuple[int | None, ...]] = {}
 
     def seen_between(self, expr: Expr, floors: tuple[Expr, ...], ceilings: tuple[Expr, ...], deepest: int) -> Expr:
         """What may stand in the place of an expression that is seen between floors and ceilings."""
@@ -78,5 +82,21 @@ class _Cut:
     def _is_cut_off(self, operand: Expr, limit: Expr, is_maximum: bool) -> bool:
         """Whether an operand of a maximum is never above a floor, or one of a minimum never below a ceiling."""
         low, high = (operand, limit) if is_maximum else (limit, operand)
-        # At once: among many operands, hardly any is cut off by another.
-        return not self._examples.exceeds(low, high) and at_most(low, high, self._known)
+        pairs = zip(self._values(low), self._values(high), strict=True)
+        if any(a > b for a, b in pairs if a is not None and b is not None):
+            return False  # at once: among many operands, hardly any is cut off by another
+        return at_most(low, high, self._known)
+
+    def _values(self, expr: Expr) -> tuple[int | None, ...]:
+        """What an expression is in the examples that are at hand of integers that meet the facts."""
+        found = self._examples.get(expr)
+        if found is None:
+            found = self._examples[expr] = tuple([_value(expr, witness) for witness in self._witnesses])
+        return found
+
+
+def _value(expr: Expr, values: Mapping[Expr, int]) -> int | None:
+    try:
+        return evaluate(expr, values)
+    except ExpressionError:
+        return None

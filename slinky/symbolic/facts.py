@@ -25,7 +25,6 @@ from slinky.symbolic.expressions import (
     Condition,
     Expr,
     IsZero,
-    Node,
     NonNegative,
     Or,
     Truth,
@@ -83,8 +82,6 @@ class Facts:
     """What the answers cost that took a search (see `patience`)."""
     chains: dict[Linear, bool] = attrs.field(factory=dict, init=False)
     """Of goals that take more than one fact, whether they are found to follow (see `chaining`)."""
-    simplified: dict[Node, tuple[Node, tuple[Condition, ...]]] = attrs.field(factory=dict, init=False)
-    """What was left of nodes (see `simplification`), and which of the questions for it took a search."""
     witnesses: list[Mapping[Expr, int]] = attrs.field(factory=list, init=False)
     """Integers for some atoms that agree with everything known of them: what they refute cannot be proved."""
     lengths: dict[frozenset[Expr], tuple[tuple[Mapping[Expr, int], ...], int]] = attrs.field(factory=dict, init=False)
@@ -137,12 +134,6 @@ class Facts:
         if len(self.chains) >= _ANSWERS:
             self.chains.clear()
         self.chains[goal] = is_found
-
-    def remember_simplified(self, node: Node, found: Node, searched: tuple[Condition, ...]) -> None:
-        """Keep what is left of a node."""
-        if len(self.simplified) >= _ANSWERS:
-            self.simplified.clear()
-        self.simplified[node] = found, searched
 
     def remember_witness(self, witness: Mapping[Expr, int]) -> None:
         """Keep integers that refute goals; only the latest few."""

@@ -30,6 +30,7 @@ from slinky.symbolic.expressions import (
     Or,
     Product,
     Select,
+    Truth,
     difference,
     linear,
     negate,
@@ -40,7 +41,6 @@ from slinky.symbolic.meaning import lasting_rows
 from slinky.symbolic.patience import current_patience
 from slinky.symbolic.products import multiplied_rows, ordered_rows, product_rows, quotient_rows, settled
 from slinky.symbolic.traversal import symbols
-from slinky.symbolic.witnesses import holds, value_of
 
 Case: TypeAlias = Or | Min | Max | Select
 """What may be split: a disjunction, or which operand a choice takes."""
@@ -247,11 +247,41 @@ def _satisfies(solution: Mapping[Expr, int], case: Case) -> bool:
         case Or(operands=conditions):
             return any(holds(solution, condition) for condition in conditions)
         case Min(operands=operands) | Max(operands=operands):
-            return any(value_of(solution, difference(case, operand)) == 0 for operand in operands)
+            return any(_value(solution, difference(case, operand)) == 0 for operand in operands)
     return any(
-        value_of(solution, difference(case, value)) == 0 and holds(solution, condition)
+        _value(solution, difference(case, value)) == 0 and holds(solution, condition)
         for condition, value in ((case.condition, case.then), (negate(case.condition), case.otherwise))
     )
+
+
+def holds(solution: Mapping[Expr, int], condition: Condition, deepest: int = 20) -> bool:
+    """Whether a solution is known to satisfy a condition; of a deeply nested one nothing is known."""
+    if deepest == 0:
+        return False
+    match condition:
+        case Truth(value=value):
+            return value
+        case NonNegative(expr=expr):
+            at = _value(solution, linear(expr))
+            return at is not None and at >= 0
+        case IsZero(expr=expr):
+            return _value(solution, linear(expr)) == 0
+        case And(operands=operands):
+            return all(holds(solution, operand, deepest - 1) for operand in operands)
+        case Or(operands=operands):
+            return any(holds(solution, operand, deepest - 1) for operand in operands)
+    return False
+
+
+def _value(solution: Mapping[Expr, int], row: Linear) -> int | None:
+    """The value of a row, if the solution speaks of all its atoms."""
+    total, terms = row
+    for atom, c in terms:
+        at = solution.get(atom)
+        if at is None:
+            return None
+        total += c * at
+    return total
 
 
 def compared(condition: Condition) -> Iterator[Expr]:

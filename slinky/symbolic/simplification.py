@@ -38,7 +38,6 @@ from slinky.symbolic.expressions import (
 from slinky.symbolic.lower_bounds import at_least
 from slinky.symbolic.proofs import NO_FACTS, Facts, prove
 from slinky.symbolic.traversal import fold, rebuild
-from slinky.symbolic.witnesses import Examples
 
 N = TypeVar("N", Expr, Condition)
 
@@ -61,112 +60,42 @@ def simplify(node: N, known: Facts = NO_FACTS) -> N:
     """An expression or condition of the same value under the facts, without choices that the facts decide."""
     if type(node) in SYMBOLS or (type(node) is Sum and of_symbols(node.terms)):
         return node
-    remembered = known.simplified.get(node)
-    if remembered is None:
-        work = _Work(known)
-        found: Node = work.simplified(node)
-        if work.is_lasting:
-            known.remember_simplified(node, found, tuple(work.searched))
-    else:
-        found, searched = remembered
-        for condition in searched:
-            prove(condition, known)  # it costs what it cost to find
-    return cast(N, found)
+    found: Node = node
+    while True:
+        results: dict[Node, Node] = {}
+        found = fold(found, lambda inner, parts: _simplify_one(inner, parts, known), results)
+        if not isinstance(found, Expr) or (smaller := without_cut_off(found, known)) is found:
+            return cast(N, found)
+        found = smaller
 
 
-class _Work:
-    """One simplification: what is asked for it."""
-
-    def __init__(self, known: Facts) -> None:
-        self.known = known
-        self.searched: dict[Condition, None] = {}
-        """The questions that took a search."""
-        self.is_lasting = True
-        """Whether all answers were found: none was given up."""
-        self._examples = Examples(known)
-
-    def simplified(self, found: Node) -> Node:
-        """A node of the same value."""
-        while True:
-            found = fold(found, self._one, {})
-            if not isinstance(found, Expr) or (smaller := without_cut_off(found, self.known)) is found:
-                return found
-            found = smaller
-
-    def _is_shown(self, condition: Condition) -> bool:
-        known = self.known
-        answer = prove(condition, known)
-        if condition in known.costs:
-            self.searched[condition] = None
-        self.is_lasting &= condition in known.answers
-        return answer
-
-    def _one(self, node: Node, parts: list[Node]) -> Node:
-        """A node without what the facts decide, given what its parts have become."""
-        if type(node) is Product:
-            parts = _short_factors(node, parts)
-        if tuple(parts) != children(node):
-            was_quotient = type(node) is FloorDivide
-            node = rebuild(node, parts)
-            if was_quotient and type(node) is Sum:  # what was divided out leaves another one
-                return linear_sum(node.constant, [(self._quotient(atom), factor) for atom, factor in node.terms])
-            if type(node) is Select:  # a comparison of choices is split: into comparisons that nobody has looked at
-                condition = fold(node.condition, self._one, {})
-                assert isinstance(condition, Condition)
-                return select(self._decide_narrow(condition), node.then, node.otherwise)
-        match node:
-            case Min() | Max():
-                return self._without_dominated(node)
-            case Select(condition=condition, then=then, otherwise=otherwise):
-                return select(self._decide_narrow(condition), then, otherwise)
-            case FloorDivide(numerator=numerator, denominator=denominator):
-                known = self.known
-                if (
-                    at_least(denominator, 1, known)
-                    and at_least(numerator, 0, known)
-                    and at_least(denominator - numerator, 1, known)
-                ):
-                    return scale(denominator, 0)
-            case NonNegative() | IsZero() | And() | Or():
-                return self._decide_narrow(node)
-        return node
-
-    def _quotient(self, atom: Expr) -> Expr:
-        """A part of a sum, if that is a quotient, as the facts leave it."""
-        if type(atom) is not FloorDivide:
-            return atom
-        found = self._one(atom, list(children(atom)))
-        assert isinstance(found, Expr)
-        return found
-
-    def _decide_narrow(self, condition: Condition) -> Condition:
-        """`decide`, but a condition of many comparisons is left as its parts have become."""
-        waiting, met = [condition], 0
-        while waiting:
-            part = waiting.pop()
-            met += 1
-            if met > _MOST_COMPARISONS:
-                return condition
-            if isinstance(part, (And, Or)):
-                waiting.extend(part.operands)
-        if self._is_shown(condition):
-            return TRUE
-        return FALSE if self._is_shown(negate(condition)) else condition
-
-    def _without_dominated(self, node: Min | Max) -> Expr:
-        """A minimum without operands that are never the smallest; a maximum likewise."""
-        if spread(node) > _MOST_CASES:
-            return node
-        kept = list(node.operands)
-        for operand in node.operands:
-            others = [other for other in kept if other is not operand]
-            pairs = [(other, operand) if isinstance(node, Min) else (operand, other) for other in others]
-            if any(self._is_at_most(a, b) for a, b in pairs):
-                kept = others
-        return (minimum if isinstance(node, Min) else maximum)(*kept)
-
-    def _is_at_most(self, a: Expr, b: Expr) -> bool:
-        return not self._examples.exceeds(a, b) and self._is_shown(a <= b)
+def _simplify_one(node: Node, parts: list[Node], known: Facts) -> Node:
+    if type(node) is Product:
+        parts = _short_factors(node, parts)
+    if tuple(parts) != children(node):
+        was_quotient = type(node) is FloorDivide
+        node = rebuild(node, parts)
+        if was_quotient and type(node) is Sum:  # what was divided out leaves another one
+            return linear_sum(node.constant, [(_quotient(atom, known), factor) for atom, factor in node.terms])
+        if type(node) is Select:  # a comparison of choices is split: into comparisons that nobody has looked at
+            condition = fold(node.condition, lambda inner, own: _simplify_one(inner, own, known), {})
+            assert isinstance(condition, Condition)
+            return select(_decide_narrow(condition, known), node.then, node.otherwise)
+    match node:
+        case Min() | Max():
+            return _without_dominated(node, known)
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            return select(_decide_narrow(condition, known), then, otherwise)
+        case FloorDivide(numerator=numerator, denominator=denominator):
+            if (
+                at_least(denominator, 1, known)
+                and at_least(numerator, 0, known)
+                and at_least(denominator - numerator, 1, known)
+            ):
+                return scale(denominator, 0)
+        case NonNegative() | IsZero() | And() | Or():
+            return _decide_narrow(node, known)
+    return node
 
 
 def _short_factors(whole: Product, factors: list[Node]) -> list[Node]:
@@ -181,3 +110,39 @@ def _short_factors(whole: Product, factors: list[Node]) -> list[Node]:
 
 def _count_of_terms(factor: Node) -> int:
     return len(factor.terms) + (factor.constant != 0) if isinstance(factor, Sum) else 1
+
+
+def _quotient(atom: Expr, known: Facts) -> Expr:
+    """A part of a sum, if that is a quotient, as the facts leave it."""
+    if type(atom) is not FloorDivide:
+        return atom
+    found = _simplify_one(atom, list(children(atom)), known)
+    assert isinstance(found, Expr)
+    return found
+
+
+def _decide_narrow(condition: Condition, known: Facts) -> Condition:
+    """`decide`, but a condition of many comparisons is left as its parts have become."""
+    waiting, met = [condition], 0
+    while waiting:
+        part = waiting.pop()
+        met += 1
+        if met > _MOST_COMPARISONS:
+            return condition
+        if isinstance(part, (And, Or)):
+            waiting.extend(part.operands)
+    return decide(condition, known)
+
+
+def _without_dominated(node: Min | Max, known: Facts) -> Expr:
+    """A minimum without operands that are never the smallest; a maximum likewise."""
+    if spread(node) > _MOST_CASES:
+        return node
+    kept = list(node.operands)
+    for operand in node.operands:
+        others = [other for other in kept if other is not operand]
+        if others and any(
+            prove(other <= operand if isinstance(node, Min) else other >= operand, known) for other in others
+        ):
+            kept = others
+    return (minimum if isinstance(node, Min) else maximum)(*kept)

@@ -8,14 +8,13 @@ Invariant: integers are taken only where a search would end in them, or in other
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from slinky.errors import ExpressionError
-from slinky.symbolic.expressions import And, Condition, Expr, IsZero, NonNegative, Or, Truth, linear
+from slinky.symbolic.expressions import Condition, Expr, IsZero, NonNegative, Or, linear
 from slinky.symbolic.facts import Facts, Linear
-from slinky.symbolic.traversal import evaluate, symbols
+from slinky.symbolic.search import holds
+from slinky.symbolic.traversal import symbols
 
 Witness: TypeAlias = Mapping[Expr, int]
 
@@ -28,13 +27,10 @@ def is_contradicted(row: Linear, known: Facts) -> bool:
     offset, terms = row
 
     def is_negative(witness: Witness) -> bool:
-        total = offset  # written out: this is asked of most goals, and each time of several witnesses
-        for atom, c in terms:
-            at = witness.get(atom)
-            if at is None:
-                return False
-            total += c * at
-        return total < 0
+        try:
+            return offset + sum([c * witness[atom] for atom, c in terms]) < 0
+        except KeyError:
+            return False
 
     return _is_shown(is_negative, known)
 
@@ -50,53 +46,13 @@ def _is_shown(shows: Callable[[Witness], bool], known: Facts) -> bool:
     level: Facts | None = known
     while level is not None and len(further) <= _FURTHEST:
         for witness in level.witnesses:
-            if shows(witness) and (not further or all(_agrees(witness, each) for each in further)):
+            if shows(witness) and all(_agrees(witness, each) for each in further):
                 if further:
                     known.remember_witness(witness)
                 return True
         further.append(level)
         level = level.parent
     return False
-
-
-class Examples:
-    """The integers at hand that agree with some facts. They refute most comparisons before a condition is built."""
-
-    def __init__(self, known: Facts) -> None:
-        self._known = known
-        self._values: dict[Expr, list[int | None]] = {}
-
-    @functools.cached_property
-    def _witnesses(self) -> list[Witness]:
-        found: list[Witness] = []
-        further: list[Facts] = []
-        level: Facts | None = self._known
-        while level is not None and len(further) <= _FURTHEST:
-            found += [witness for witness in level.witnesses if all(_agrees(witness, each) for each in further)]
-            further.append(level)
-            level = level.parent
-        return found
-
-    def exceeds(self, a: Expr, b: Expr) -> bool:
-        """Whether some of them make one expression larger than another."""
-        pairs = zip(self._of(a), self._of(b), strict=True)
-        return any(x > y for x, y in pairs if x is not None and y is not None)
-
-    def _of(self, expr: Expr) -> list[int | None]:
-        """What they make of an expression; None where it has a symbol that they are not for, or divides by zero."""
-        found = self._values.get(expr)
-        if found is None:
-            found = self._values[expr] = [_evaluated(expr, witness) for witness in self._witnesses]
-        return found
-
-
-def _evaluated(expr: Expr, witness: Witness) -> int | None:
-    if not symbols(expr) <= witness.keys():
-        return None
-    try:
-        return evaluate(expr, witness)
-    except ExpressionError:
-        return None
 
 
 def _agrees(witness: Witness, further: Facts) -> bool:
@@ -120,33 +76,3 @@ def _is_met(condition: Condition, witness: Witness) -> bool:
             names = symbols(condition)
             return all(names.isdisjoint(symbols(atom)) for atom in witness)
     return False
-
-
-def holds(witness: Witness, condition: Condition, deepest: int = 20) -> bool:
-    """Whether integers are known to meet a condition; of a deeply nested one nothing is known."""
-    if deepest == 0:
-        return False
-    match condition:
-        case Truth(value=value):
-            return value
-        case NonNegative(expr=expr):
-            at = value_of(witness, linear(expr))
-            return at is not None and at >= 0
-        case IsZero(expr=expr):
-            return value_of(witness, linear(expr)) == 0
-        case And(operands=operands):
-            return all(holds(witness, operand, deepest - 1) for operand in operands)
-        case Or(operands=operands):
-            return any(holds(witness, operand, deepest - 1) for operand in operands)
-    return False
-
-
-def value_of(witness: Witness, row: Linear) -> int | None:
-    """The value of a row, if the integers are for all its atoms."""
-    total, terms = row
-    for atom, c in terms:
-        at = witness.get(atom)
-        if at is None:
-            return None
-        total += c * at
-    return total

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from slinky.symbolic import chaining
-from slinky.symbolic.bounds import simplify
 from slinky.symbolic.differences import largest_difference
-from slinky.symbolic.expressions import Condition, Expr, constant, equal, linear, maximum, minimum, variable
+from slinky.symbolic.expressions import Condition, Expr, constant, equal, maximum, minimum, variable
 from slinky.symbolic.facts import Facts, facts
 from slinky.symbolic.lower_bounds import constant_lower_bound
 from slinky.symbolic.patience import limited_patience
@@ -68,34 +66,3 @@ def test_the_largest_difference_of_ends_that_are_numbers() -> None:
     assert largest_difference(n, y - 4, {}, known) is constant(4)
     assert largest_difference(y, n, {}, known) is constant(2)
     assert largest_difference(n, outer, {}, known) is None
-
-
-def test_no_way_is_gone_to_what_integers_refute(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = facts(n >= 3, y <= n - 1, y >= 0)
-    assert not prove(y >= 1, known)  # the search ends in integers
-    known = known.also(outer >= 0)
-    monkeypatch.setattr(chaining, "_Chain", None)
-    assert not chaining.follows(known, *linear(y - 1))
-    assert not chaining.follows(known, *linear(2 * y - 5))
-
-
-def test_what_is_remembered_of_an_expression_costs_what_it_cost() -> None:
-    """So what a rewrite may search for does not depend on what was rewritten before."""
-    known = facts(n >= 1, (y <= n // 2) | (y <= n // 3), outer <= n // 2)
-    expr = maximum(minimum(y, outer), n // 2)
-    spent = []
-    for _ in range(2):
-        with limited_patience() as patience:
-            found = simplify(expr, known)
-            assert simplify(expr, known) is found
-        spent.append(patience.spent)
-    assert spent[0] == spent[1] > 0
-    assert expr in known.simplified
-
-
-def test_what_is_given_up_is_not_remembered() -> None:
-    known = facts(n >= 1, (y <= n // 2) | (y <= n // 3))
-    expr = maximum(y, n // 2)
-    with limited_patience(0):
-        assert simplify(expr, known) is expr
-    assert simplify(expr, known) is n // 2

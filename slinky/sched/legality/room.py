@@ -95,12 +95,10 @@ def _around(old: Version, version: Version, before: int, now: int) -> Iterator[t
 def _runs_no_more(before: Statement, now: Statement | None, speaks_of: Set[Expr], known: Facts) -> bool:
     """Whether what is inside of a loop or an if now runs only where what was inside did, with the same values of these
     symbols."""
-    match before, now:
-        case If(), If():
-            return before.condition == now.condition
-        case For(), For():
-            if (before.variable, before.range, before.step) == (now.variable, now.range, now.step):
-                return True
-            return before.variable not in speaks_of and prove(before.range.min <= before.range.max, known)
-        case _:
-            return False
+    if isinstance(before, If) and isinstance(now, If):
+        return before.condition == now.condition
+    if not isinstance(before, For) or not isinstance(now, For):
+        return False
+    if (before.variable, before.range, before.step) == (now.variable, now.range, now.step):
+        return True
+    return before.variable not in speaks_of and prove(before.range.min <= before.range.max, known)

@@ -20,7 +20,6 @@ from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
 from slinky.sched.callbacks import reads_in_order
 from slinky.sched.legality.containing import inside
-from slinky.sched.legality.touches import touches
 from slinky.sched.operation import sched_op
 from slinky.sched.passing import (
     inverse,
@@ -81,15 +80,13 @@ def _names(version: Version, keep: object) -> set[str]:
 
 def _without(p: Pipeline, copy: CallCursor, kept: set[str]) -> Pipeline:
     """A pipeline without a copy, or without some pieces of it, if that can be and all of some buffers is kept."""
-    operation = copy._call.func.operation
-    assert isinstance(operation, Copy)
-    has_border = operation.fill is not None or any(b is not None for s in operation.sources for b in s.boundaries)
     try:
-        if has_border and len(operation.sources) == 1 and _is_border_read(p._version, copy._call):
-            return p
         return _past(p, copy, kept)
     except SchedulingError:
         pass
+    operation = copy._call.func.operation
+    assert isinstance(operation, Copy)
+    has_border = operation.fill is not None or any(b is not None for s in operation.sources for b in s.boundaries)
     if has_border:
         return p
     try:
@@ -103,19 +100,6 @@ def _without(p: Pipeline, copy: CallCursor, kept: set[str]) -> Pipeline:
         except SchedulingError:
             continue
     return p if found is split else found
-
-
-def _is_border_read(version: Version, copy: Call) -> bool:
-    """Whether somebody is seen to read what a copy with one source gives beyond the edges of that, and no one else. So
-    nobody finds it where the copy is done without: it is quicker to look than to be refused."""
-    (target,) = copy.writes
-    if version.writers(target) != [copy.id]:
-        return False
-    passage = passage_of(version, copy)
-    for touch in touches(version, target, version.readers(target), writing=False):
-        if not passage.holds_in(touch.region, touch.known) and passage.is_left(touch.region, touch.known):
-            return True
-    return False
 
 
 def _past(p: Pipeline, copy: CallCursor, kept: set[str]) -> Pipeline:
