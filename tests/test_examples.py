@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_programs import needs_compiler
+from c_programs import COMPILER
 from PIL import Image
 from warm import Warm, cold
 
@@ -228,9 +228,8 @@ def test_a_spectrogram(warm: Warm) -> None:
     assert "a sound has one frame at least" in refused.stderr
 
 
-@needs_compiler
 def test_frames_of_a_camera(warm: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In C, where it is four times as fast as it is: by pieces of NumPy, either may be faster, and runs then."""
+    """By pieces of NumPy, either may be faster, and runs then; in C these take a quarter of the time."""
     monkeypatch.setenv("SLINKY_NATIVE", "1")
     done = run("camera.py", 3)
     assert done.returncode == 0, done.stderr
@@ -239,7 +238,8 @@ def test_frames_of_a_camera(warm: Warm, monkeypatch: pytest.MonkeyPatch) -> None
     assert (
         "3 frames of 1080 x 1920 pixels, each with an exposure of its own: every bit as it should be\n" in done.stdout
     )
-    assert traced_bytes(done.stdout, "as it is") > 4 * traced_bytes(done.stdout, "by pieces")
+    if COMPILER is not None:
+        assert traced_bytes(done.stdout, "as it is") > 4 * traced_bytes(done.stdout, "by pieces")
     refused = warm.run(EXAMPLES / "camera.py", "0")
     assert refused.returncode == 2
     assert "there is one frame at least" in refused.stderr

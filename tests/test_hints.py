@@ -52,10 +52,10 @@ def hints_are_legal(graph: Graph, seed: int, steps: int) -> None:
 @pytest.mark.long
 @pytest.mark.draws
 def test_hints_of_random_refusals_are_legal(request: pytest.FixtureRequest) -> None:
-    """And many refusals have hints and examples: of the examples that are the same on every run. (A round of `--fuzz`
-    has half a hundred others, which may be much alike.)"""
+    """And many refusals have hints and examples. (A round of `--fuzz` has half a hundred graphs, which may be alike:
+    there they are counted once there were many.)"""
     hints_are_legal()
-    if request.config.getoption("--fuzz") is not None:
+    if request.config.getoption("--fuzz") is not None and SEEN["refusals"] < 1000:
         return
     assert SEEN["hints"] >= SEEN["refusals"] // 10, SEEN
     assert SEEN["examples"] >= SEEN["refusals"] // 20, SEEN

@@ -419,9 +419,8 @@ class _Kernel:
         notes = any(f"&{RAISED})" in line for line in loop)
         if is_dense and self.streams and not notes and self._may_stream():
             dense = list(self._loop({self.names[k] for k in moving}, streams=True))
-        elif is_usual and not notes and not self.functions:
-            by_lanes = lanes.goes_by_lanes(self.formula, self.live, self.results, moving)
-            dense = list(self._loop({self.names[k] for k in moving}, by_lanes=by_lanes))
+        elif is_usual and not notes and not self.functions and self._goes_by_lanes(moving):
+            dense = list(self._loop({self.names[k] for k in moving}, by_lanes=True))
         if notes:
             yield f"int {RAISED} = 0;"
         for number, each in self.clipped.items():
@@ -431,7 +430,8 @@ class _Kernel:
         errors = " | ".join(_EXCEPTIONS[error] for error in self.formula.ignored)
         if errors:
             yield f"const int noted = fetestexcept({errors});"
-        yield from declared(name for name in self.ahead if f"is_far_{name}" in "".join(dense))
+        if dense is not loop:  # plain loops ask for nothing
+            yield from declared(self.ahead)
         yield "{" if is_dense else f"if ({self._is_dense()}) {{"
         yield from (f"    {line}" for line in self._dense(dense))
         if not is_dense:
@@ -525,6 +525,9 @@ class _Kernel:
         yield from (f"    {line}" for line in self._steps(self.live, moving, place, self.results))
         yield from (f"    {line}" for line in self._stores(place))
         yield "}"
+
+    def _goes_by_lanes(self, moving: Collection[int]) -> bool:
+        return lanes.goes_by_lanes(self.formula, self.live, self.results, moving)
 
     def _by_lanes(self, moving: set[str]) -> Iterator[str]:
         narrow = {name: type_of(dtype) for k, name in enumerate(self.names) if lanes.is_narrow(dtype := self._dtype(k))}

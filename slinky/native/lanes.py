@@ -31,7 +31,7 @@ LANES = 16
 
 FEWEST_STEPS = 4
 """Of fewer steps, loops over lanes took as long as others, or up to a fifth longer; of four and more, 0.87 to 0.96 of
-the time with arrays in the caches, and the filters of unsharp masking 0.75."""
+the time with arrays in the caches, and the filters of unsharp masking 0.8."""
 
 UFUNCS: frozenset[Any] = frozenset(
     {
