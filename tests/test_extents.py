@@ -391,3 +391,51 @@ def test_what_lies_in_anothers_memory_may_hold_more() -> None:
     before, after = p.run(data, found[0]), q.run(data, found[1])
     np.testing.assert_array_equal(*found)
     assert after.program_bytes == before.program_bytes + 8 * 6
+
+
+def mirrored(behind: int) -> sl.Pipeline:
+    """Sums of two neighbours in a mirrored line, this far behind, which are mirrored again and read one further on."""
+    inp, sums, again_, out = (sl.BufferExpr(name, np.int64, 1) for name in ("inp", "sums", "again", "out"))
+
+    def add(a: Any, o: Any) -> None:
+        np.add(a[:-1], 2 * a[1:], out=o)
+
+    def take(a: Any, o: Any) -> None:
+        np.copyto(o, a)
+
+    sl.Func(add, [inp.extended("reflect")[sl.interval(x + behind, x + behind + 1)]], [sums[x]], name="add")
+    sl.Func(take, [sums.extended("reflect")[x]], [again_[x]], name="take")
+    sl.Func(take, [again_[x + 1]], [out[x]], name="end")
+    return sl.build_pipeline([inp], [out])
+
+
+def by_pieces(p: sl.Pipeline, multiple: int, factor: int) -> sl.Pipeline:
+    """The mirrored line in blocks of elements, computed where pieces of the sums are."""
+    p = sl.align_dim(p, "alloc inp_reflect", 0, multiple, 1)
+    p = sl.split_loop(p, "add.x", factor)
+    return sl.compute_at(p, "reflect", "for x")
+
+
+def test_a_mirrored_copy_is_not_given_room_for_more_than_it_reads_for() -> None:
+    """Its region reaches as deep as readers ask: computed in a loop, it would fill the block, and read too little."""
+    p = mirrored(0)
+    (held,) = p.find("alloc inp_reflect").bounds()
+    for rewrite in (
+        lambda: sl.align_dim(p, "alloc inp_reflect", 0, 2, 1),
+        lambda: sl.resize_dim(p, "alloc inp_reflect", 0, sl.interval(held.min, held.max + 1)),
+    ):
+        error = refused(rewrite)
+        assert "inp_reflect is not shown to stay where reflect reads enough to mirror" in error.reason
+        assert "reflect(" in str(error)
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3])
+@pytest.mark.parametrize("multiple", [2, 8])
+def test_a_deeply_mirrored_copy_may_have_more_room(multiple: int, factor: int) -> None:
+    """It reads exactly what mirroring asks for, however far out it computes."""
+    before = mirrored(20)
+    after = by_pieces(before, multiple, factor)
+    for low in (-3, 0, 1):
+        for size in (1, 2, 3, 7, 30):
+            given = sl.Buffer(np.arange(size) ** 2 + 1, min=(low,))
+            compare(before, after, [given], [sl.Buffer(np.zeros(size, np.int64), min=(low,))])

@@ -23,6 +23,7 @@ from slinky.ir.effects import reads
 from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
+from slinky.sched.legality.mirrors import reaches
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, MORE_ROOM, Kept
 from slinky.sched.legality.refusals import with_more
 from slinky.sched.legality.touches import effective_box
@@ -67,7 +68,8 @@ def resize_dim(p: Pipeline, alloc: AllocCursor, dim: str | int, interval: Interv
     Refused: an interval that does not hold what is read, or the ends of a region of no elements, or under which another
     output of a call that writes the buffer would lack something; a call that computes a dimension whole, and would
     compute part of it; folds that do not hold what is live then; a buffer with strides that are asked for, which might
-    not leave room, or over which a call writes another one in place, which holds the same.
+    not leave room, or over which a call writes another one in place, which holds the same; more room for a mirrored
+    copy whose region reaches no further beyond the edges than its readers ask.
 
     Cursors:
         alloc: the allocation.
@@ -109,7 +111,7 @@ def align_dim(p: Pipeline, alloc: AllocCursor, dim: str | int, multiple: Expr, b
             With the least one that the buffer holds, that stays, and the extent alone is rounded up.
 
     Refused: a buffer with strides that are asked for, which might not leave room; a multiple that is not positive; a
-    buffer over which a call writes another one in place, which holds the same.
+    buffer over which a call writes another one in place, which holds the same; a mirrored copy, as in `resize_dim`.
 
     Cursors:
         alloc: the allocation.
@@ -186,5 +188,22 @@ def _resized(edit: Edit, old: Alloc, d: int, interval: Interval) -> Edit:
     box = (*old.box[:d], interval, *old.box[d + 1 :])
     edit.update(with_bounds(old, box, old.folds))
     for identity in edit.version.writers_of(old):
+        _require_reach(edit.version, identity, old, d, interval)
         keep_clamped(edit, identity, old, box)
     return edit
+
+
+def _require_reach(version: Version, identity: int, old: Alloc, d: int, interval: Interval) -> None:
+    """Raise `SchedulingError` for a mirrored copy that may come to compute elements further out than it reads for: its
+    pieces are clamped to what the buffer holds, and computed elsewhere, to that alone."""
+    call, known = version.statement(identity), version.facts_at(old.id)
+    assert isinstance(call, Call)
+    if _holds(old.box[d], interval, known):
+        return
+    for buffer, port in zip(call.writes, call.func.outputs, strict=True):
+        if buffer == old.buffer and not reaches(call, port.dims[d], interval, known):
+            raise SchedulingError(
+                f"{old.buffer} is not shown to stay where {call.func.name} reads enough to mirror: it is made for"
+                f" elements as far beyond the edges as {old.box[d]}",
+                place=CallCursor(version, identity),
+            )
