@@ -429,6 +429,24 @@ def test_a_mirrored_copy_is_not_given_room_for_more_than_it_reads_for() -> None:
         assert "reflect(" in str(error)
 
 
+def test_an_edit_gives_a_mirrored_copy_no_more_room_either() -> None:
+    """A refused edit is still there, and can be mended."""
+    p = mirrored(0)
+    cursor = p.find("alloc inp_reflect")
+    (held,) = cursor.bounds()
+    editor = sl.edit(p)
+    alloc = editor.statement(cursor)
+    editor.replace(cursor, with_bounds(alloc, (sl.interval(held.min, held.max + 1),), alloc.folds))
+    error = refused(editor.finish)
+    assert "inp_reflect is not shown to stay where reflect reads enough to mirror" in error.reason
+    editor.rename_buffer(cursor, "mirrored")
+    error = refused(editor.finish)
+    assert "mirrored is not shown to stay where reflect reads enough to mirror" in error.reason
+    editor.rename_buffer(cursor, "inp_reflect")
+    editor.replace(cursor, alloc)
+    assert str(editor.finish()) == str(p)
+
+
 @pytest.mark.parametrize("factor", [1, 2, 3])
 @pytest.mark.parametrize("multiple", [2, 8])
 def test_a_deeply_mirrored_copy_may_have_more_room(multiple: int, factor: int) -> None:

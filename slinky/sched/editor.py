@@ -38,6 +38,7 @@ from slinky.ir.substitution import substitute_statement
 from slinky.ir.validation import validated
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
+from slinky.sched.legality.mirrors import check_reach
 from slinky.sched.primitives.rewriting import require_known_symbols, require_name, require_positive
 from slinky.symbolic.expressions import Expr, Metadata, Variable, as_expr
 from slinky.symbolic.traversal import symbols, union_of_symbols
@@ -206,7 +207,9 @@ class Editor:
             raise OperationError(f"finish() expects a name for the edit, in one line, got {cited(operation)}")
         finished, self._edit = self._edit, self._edit.copy()
         self._put_checks(finished)
-        self._pipeline = settle(finished, operation)
+        new, old = settle(finished, operation), self._pipeline._version
+        check_reach(old, new._version, [i for i in finished.touched if i in old.entries and i in new._version.entries])
+        self._pipeline = new
         self._edit, self._required = Edit(self._pipeline._version), []
         return self._pipeline
 

@@ -10,8 +10,13 @@ Invariant: whatever a copy is asked for within the bounds of its buffer, its reg
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from slinky.cursors.cursors import CallCursor
+from slinky.cursors.versions import Version
+from slinky.errors import SchedulingError
 from slinky.ir.operations import Boundary, Copy
-from slinky.ir.statements import Call
+from slinky.ir.statements import Alloc, Call
 from slinky.symbolic.expressions import Expr, maximum, minimum, variable
 from slinky.symbolic.intervals import Interval, substitute_interval
 from slinky.symbolic.proofs import Facts, prove
@@ -20,7 +25,36 @@ from slinky.symbolic.traversal import substitute, symbols
 _MIRRORED = (Boundary.REFLECT, Boundary.MIRROR)
 
 
-def reaches(call: Call, d: int, interval: Interval, known: Facts) -> bool:
+def check_reach(old: Version, version: Version, these: Iterable[int]) -> None:
+    """Check what allocations, given by identity, hold in place of what they held.
+
+    Raises `SchedulingError` for the first that holds more, of a mirrored copy that may not read enough for it.
+    """
+    for identity in these:
+        was, alloc = old.statement(identity), version.statement(identity)
+        if isinstance(was, Alloc) and isinstance(alloc, Alloc) and len(was.box) == len(alloc.box):
+            for d, (held, interval) in enumerate(zip(was.box, alloc.box, strict=True)):
+                for writer in version.writers_of(alloc) if held != interval else ():
+                    require_reach(version, writer, alloc, d, held, interval)
+
+
+def require_reach(version: Version, writer: int, alloc: Alloc, d: int, held: Interval, interval: Interval) -> None:
+    """Raise `SchedulingError` if a buffer is to hold an interval of a dimension where it held another one, and a call
+    that writes it is of a mirrored copy that is not shown to read enough for more than it held."""
+    call, known = version.statement(writer), version.facts_at(alloc.id)
+    assert isinstance(call, Call)
+    if prove(interval.min >= held.min, known) and prove(interval.max <= held.max, known):
+        return
+    for buffer, port in zip(call.writes, call.func.outputs, strict=True):
+        if buffer == alloc.buffer and not _reaches(call, port.dims[d], interval, known):
+            raise SchedulingError(
+                f"{buffer} is not shown to stay where {call.func.name} reads enough to mirror: it is made for elements"
+                f" as far beyond the edges as {held}",
+                place=CallCursor(version, writer),
+            )
+
+
+def _reaches(call: Call, d: int, interval: Interval, known: Facts) -> bool:
     """Whether a call is shown to read enough for each coordinate in an interval of its func's dimension at a position,
     if it is of a copy that mirrors along it. Other calls read enough of any."""
     func, operation = call.func, call.func.operation

@@ -23,7 +23,7 @@ from slinky.ir.effects import reads
 from slinky.ir.statements import Alloc, Call
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
-from slinky.sched.legality.mirrors import reaches
+from slinky.sched.legality.mirrors import require_reach
 from slinky.sched.legality.reasons import ALL_BUT_CHECKS, MORE_ROOM, Kept
 from slinky.sched.legality.refusals import with_more
 from slinky.sched.legality.touches import effective_box
@@ -188,22 +188,6 @@ def _resized(edit: Edit, old: Alloc, d: int, interval: Interval) -> Edit:
     box = (*old.box[:d], interval, *old.box[d + 1 :])
     edit.update(with_bounds(old, box, old.folds))
     for identity in edit.version.writers_of(old):
-        _require_reach(edit.version, identity, old, d, interval)
+        require_reach(edit.version, identity, old, d, old.box[d], interval)
         keep_clamped(edit, identity, old, box)
     return edit
-
-
-def _require_reach(version: Version, identity: int, old: Alloc, d: int, interval: Interval) -> None:
-    """Raise `SchedulingError` for a mirrored copy that may come to compute elements further out than it reads for: its
-    pieces are clamped to what the buffer holds, and computed elsewhere, to that alone."""
-    call, known = version.statement(identity), version.facts_at(old.id)
-    assert isinstance(call, Call)
-    if _holds(old.box[d], interval, known):
-        return
-    for buffer, port in zip(call.writes, call.func.outputs, strict=True):
-        if buffer == old.buffer and not reaches(call, port.dims[d], interval, known):
-            raise SchedulingError(
-                f"{old.buffer} is not shown to stay where {call.func.name} reads enough to mirror: it is made for"
-                f" elements as far beyond the edges as {old.box[d]}",
-                place=CallCursor(version, identity),
-            )
