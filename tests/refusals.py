@@ -49,6 +49,7 @@ OVERLAP = r"of an earlier iteration has yet to (read|write)"
 STAGES = f"runs in stages of|allocates anew in each iteration|{OVERLAP}"
 ORDER = r"takes .* in the order .*, and it is not shown to lie so"
 PIECES = r"in whole pieces of"
+MIRRORED = r"is not shown to stay where .* reads enough to mirror"
 BLOCKS = r"touches of .* lies in one block of"
 MEMORY = f"{MEMORY_USED}|{NOT_IN_PLACE}|{MEMORY_PLACE}"
 
@@ -468,8 +469,10 @@ REFUSALS: dict[str, dict[str, str]] = {
         "a fold": FOLD,
         "not forward": PRODUCED_FORWARD,
         "a part of a dimension that is computed whole": WHOLE,
+        "a mirrored copy": MIRRORED,
     },
     "align_dim": {
+        "a mirrored copy": MIRRORED,
         "strides that are asked for": r"has strides that are asked for",
         "a multiple that is not positive": r"the multiple must be 1 or more|not shown that the multiple is 1 or more",
     },
