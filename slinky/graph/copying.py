@@ -208,12 +208,15 @@ class _Parameters:
 def _region(source: Source, depths: Sequence[Depths]) -> tuple[Interval | None, ...]:
     """What a copy reads of a source, as a function of its dimensions."""
     return tuple(
-        i if i is None or edges is None else _beyond(i.min, edges, boundary, own)
+        i if i is None or edges is None else beyond(i.min, edges, boundary, own)
         for i, edges, boundary, own in zip(source.access.box, source.edges, source.boundaries, depths, strict=True)
     )
 
 
-def _beyond(at: Expr, edges: Interval, boundary: Boundary | None, depths: Depths) -> Interval:
+def beyond(at: Expr, edges: Interval, boundary: Boundary | None, depths: Depths) -> Interval:
+    """What is read between the edges of a dimension for a coordinate, by a boundary rule, where nobody goes further
+    beyond the edges than these depths: of some coordinates side by side, all from the first minimum on to the last
+    maximum."""
     lo, hi = edges.min, edges.max
     match boundary:
         case None:

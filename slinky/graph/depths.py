@@ -25,7 +25,8 @@ from slinky.symbolic.intervals import Interval, substitute_interval
 _SHALLOW = 16
 """So many elements more than needed may be read next to an edge, by whoever does not cross it."""
 
-_MIRRORED = (Boundary.REFLECT, Boundary.MIRROR)
+MIRRORED = frozenset({Boundary.REFLECT, Boundary.MIRROR})
+"""The rules of which a copy's region reaches as deep as is asked."""
 
 
 def depths_of(
@@ -45,7 +46,7 @@ def _depths(
     source: Source, d: int, box: Mapping[Variable, Interval], domains: Mapping[Expr, Expr], known: Facts, most: int
 ) -> Depths:
     edges, index = source.edges[d], source.access.box[d]
-    if edges is None or index is None or source.boundaries[d] not in _MIRRORED:
+    if edges is None or index is None or source.boundaries[d] not in MIRRORED:
         return UNKNOWN
     ranges: dict[Expr, Interval] = dict(box.items())
     own, asked = substitute_interval(edges, domains), bounds(index.min, ranges, known)

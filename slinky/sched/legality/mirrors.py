@@ -15,14 +15,14 @@ from collections.abc import Iterable
 from slinky.cursors.cursors import CallCursor
 from slinky.cursors.versions import Version
 from slinky.errors import SchedulingError
-from slinky.ir.operations import Boundary, Copy
-from slinky.ir.statements import Alloc, Call
-from slinky.symbolic.expressions import Expr, maximum, minimum, variable
+from slinky.graph.copying import UNKNOWN, beyond
+from slinky.graph.depths import MIRRORED
+from slinky.ir.operations import Copy
+from slinky.ir.statements import Alloc, Call, LoweredFunc
+from slinky.symbolic.expressions import Expr, variable
 from slinky.symbolic.intervals import Interval, substitute_interval
 from slinky.symbolic.proofs import Facts, prove
 from slinky.symbolic.traversal import substitute, symbols
-
-_MIRRORED = (Boundary.REFLECT, Boundary.MIRROR)
 
 
 def check_reach(old: Version, version: Version, these: Iterable[int]) -> None:
@@ -43,50 +43,33 @@ def require_reach(version: Version, writer: int, alloc: Alloc, d: int, held: Int
     that writes it is of a mirrored copy that is not shown to read enough for more than it held."""
     call, known = version.statement(writer), version.facts_at(alloc.id)
     assert isinstance(call, Call)
-    if not _mirrors(call) or (prove(interval.min >= held.min, known) and prove(interval.max <= held.max, known)):
-        return
-    for buffer, port in zip(call.writes, call.func.outputs, strict=True):
-        if buffer == alloc.buffer and not _reaches(call, port.dims[d], interval, known):
-            raise SchedulingError(
-                f"{buffer} is not shown to stay where {call.func.name} reads enough to mirror: it is made for elements"
-                f" as far beyond the edges as {held}",
-                place=CallCursor(version, writer),
-            )
-
-
-def _mirrors(call: Call) -> bool:
     operation = call.func.operation
-    return isinstance(operation, Copy) and any(rule in _MIRRORED for s in operation.sources for rule in s.boundaries)
+    if not isinstance(operation, Copy) or MIRRORED.isdisjoint(rule for s in operation.sources for rule in s.boundaries):
+        return
+    if prove(interval.min >= held.min, known) and prove(interval.max <= held.max, known):
+        return
+    (output,) = call.func.outputs
+    if not _reaches(call.func, operation, output.dims[d], interval, known):
+        raise SchedulingError(
+            f"{alloc.buffer} is not shown to stay where {call.func.name} reads enough to mirror: it is made for"
+            f" elements as far beyond the edges as {held}",
+            place=CallCursor(version, writer),
+        )
 
 
-def _reaches(call: Call, d: int, interval: Interval, known: Facts) -> bool:
-    """Whether a call is shown to read enough for each coordinate in an interval of its func's dimension at a position,
-    if it is of a copy that mirrors along it. Other calls read enough of any."""
-    func, operation = call.func, call.func.operation
-    if not isinstance(operation, Copy):
-        return True
+def _reaches(func: LoweredFunc, operation: Copy, d: int, interval: Interval, known: Facts) -> bool:
+    """Whether a copy is shown to read enough for each coordinate in an interval of its dimension at a position."""
+    if any(port.view is not None for port in func.ports):
+        return False  # what it reads or writes is said of another buffer than that with the edges
     inside = known.also(func.dims[d] >= interval.min, func.dims[d] <= interval.max)
-    has_views = any(port.view is not None for port in func.ports)
     values: dict[Expr, Expr] = {variable(name): e for name, e in operation.arguments if isinstance(e, Expr)}
-    values.update(zip(operation.dims, func.dims, strict=False))
+    values.update(zip(operation.dims, func.dims, strict=True))
     for source, port in zip(operation.sources, func.inputs, strict=True):
-        for j, (index, edges, boundary) in enumerate(zip(source.index, source.edges, source.boundaries, strict=True)):
-            if boundary not in _MIRRORED or edges is None:
+        for e, edges, rule, read in zip(source.index, source.edges, source.boundaries, port.box, strict=True):
+            at = substitute(e, values)
+            if edges is None or rule not in MIRRORED or func.dims[d] not in symbols(at):
                 continue
-            at = substitute(index, values)
-            if has_views:  # what it reads is said of another buffer than that with the edges
-                return False
-            if func.dims[d] not in symbols(at):
-                continue
-            needed = _needed(at, substitute_interval(edges, values), int(boundary is Boundary.REFLECT))
-            read = port.box[j]
+            needed = beyond(at, substitute_interval(edges, values), rule, UNKNOWN)
             if not (prove(read.min <= needed.min, inside) and prove(needed.max <= read.max, inside)):
                 return False
     return True
-
-
-def _needed(at: Expr, edges: Interval, twice: int) -> Interval:
-    """Between the edges, what a region holds for a coordinate: that itself, its images, and all that is between."""
-    first = minimum(at, 2 * edges.max + twice - at)
-    last = maximum(at, 2 * edges.min - twice - at)
-    return Interval(maximum(edges.min, first), minimum(edges.max, last))
