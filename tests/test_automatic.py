@@ -577,6 +577,23 @@ def test_a_machine_that_is_told_of_a_large_cache_has_what_it_measures(monkeypatc
     assert machines.measure().shared_bytes == 4 * MB  # never more than the system says
 
 
+@pytest.mark.parametrize(
+    ("near", "shared", "memory", "found"),
+    [(6e10, 3e10, 1e10, (6e10, 3e10, 1e10)), (4e10, 6e10, 1e10, (6e10, 6e10, 1e10)),
+     (4e10, 1e10, 2e10, (4e10, 2e10, 2e10)), (1e10, 2e10, 3e10, (3e10, 3e10, 3e10))],
+)  # fmt: skip
+def test_no_level_of_a_machine_is_slower_than_what_lies_behind(
+    near: float, shared: float, memory: float, found: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machines, "_cache_sizes", lambda: (MB, 32 * MB))
+    monkeypatch.setattr(machines, "_seconds_of_a_call", lambda: 1e-6)
+    monkeypatch.setattr(
+        machines, "_bandwidth", lambda size, _: near if size < MB else shared if size <= 32 * MB else memory
+    )
+    machine = machines.measure()
+    assert (machine.near_bandwidth, machine.shared_bandwidth, machine.memory_bandwidth) == found
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}x", '{"cores": 0}', '{"cores": "two"}', '{"what": 1}'])
 def test_a_kept_machine_that_makes_no_sense_is_measured_again(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
