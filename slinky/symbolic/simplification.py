@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 
 from slinky.symbolic.arithmetic import SYMBOLS, of_symbols, spread
 from slinky.symbolic.clamps import without_cut_off
+from slinky.symbolic.comparing import plainly_at_most
 from slinky.symbolic.expressions import (
     FALSE,
     TRUE,
@@ -139,10 +140,20 @@ def _without_dominated(node: Min | Max, known: Facts) -> Expr:
     if spread(node) > _MOST_CASES:
         return node
     kept = list(node.operands)
+    is_least = isinstance(node, Min)
     for operand in node.operands:
         others = [other for other in kept if other is not operand]
-        if others and any(
-            prove(other <= operand if isinstance(node, Min) else other >= operand, known) for other in others
+        if others and (
+            any(_plainly_dominates(other, operand, is_least) for other in others)
+            or any(prove(other <= operand if is_least else other >= operand, known) for other in others)
         ):
             kept = others
-    return (minimum if isinstance(node, Min) else maximum)(*kept)
+    return (minimum if is_least else maximum)(*kept)
+
+
+def _plainly_dominates(other: Expr, operand: Expr, is_least: bool) -> bool:
+    """Whether one choice is never larger than another, or never smaller, as the constants in them tell: that is found
+    at once, and as a condition it is a tree of comparisons."""
+    if type(other) in SYMBOLS or type(operand) in SYMBOLS:
+        return False
+    return plainly_at_most(other, operand) if is_least else plainly_at_most(operand, other)

@@ -27,6 +27,7 @@ from slinky.ir.scopes import loop_facts, over_loops
 from slinky.ir.statements import Alloc, Call, For, is_in_order, walk
 from slinky.pipeline import Pipeline
 from slinky.sched.gate import settle
+from slinky.sched.legality.containing import inside
 from slinky.sched.legality.folds import Usage, check_fold, usage_of
 from slinky.sched.legality.reasons import (
     ALL,
@@ -293,7 +294,7 @@ def store_at(p: Pipeline, alloc: AllocCursor, loop: LoopCursor) -> Any:
             needed = bound
         needed = in_multiples(needed, multiples.get(d, 1))
         # What is read lies within the bounds; where that is not shown, the bounds say so.
-        if not prove(bound.min <= needed.min, known) or not prove(needed.max <= bound.max, known):
+        if not inside(needed, bound, known):
             needed = intersection(needed, bound)
         box.append(Interval(simplify(needed.min, known), simplify(needed.max, known)))
     edit = Edit(version)
