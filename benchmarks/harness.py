@@ -40,7 +40,7 @@ class Case:
     """What is computed, by whom. The first side is what the others are compared with.
 
     `make` is called when the case's turn comes, so that only one case's arrays exist at a time. `bytes_moved` gives
-    a throughput. `repeats` calls of a side are timed together, for what takes microseconds.
+    a throughput. `repeats` calls of a side are timed together, for what takes microseconds or follows each other.
     """
 
     name: str
