@@ -34,7 +34,7 @@ BENCHMARKS = {
     "stencils": "three 3x3 stencils in a row",
     "pyramid": "four levels down and up again",
     "matmul": "(a x b) x c",
-    "workloads": "array code of applications under sl.jit: options, distances, bodies, waves, currents",
+    "workloads": "array code of applications under sl.jit: options, distances, bodies, waves, currents, contrast",
     "ordinary": "ordinary functions of arrays of some megabytes under sl.jit as it is: is it ever slower?",
     "apps": "twelve applications, as written and by schedules",
     "symbolic": "expressions, proofs and bounds",

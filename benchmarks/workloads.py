@@ -1,8 +1,9 @@
-"""Array code of applications under `sl.jit`, as people wrote it: options, distances, bodies, waves, currents.
+"""Array code of applications under `sl.jit`, as people wrote it: options, distances, bodies, waves, currents, contrast.
 
 The first four are of the kinds that Mozart (Palkar and Zaharia, 2019) measured with NumPy: elementwise chains, sums
-over all pairs, and stencils by `np.roll`; the last one is the vorticity that oceanographers take of models on a
-staggered grid. Nothing is described or scheduled by hand.
+over all pairs, and stencils by `np.roll`. Then come the vorticity that oceanographers take of models on a staggered
+grid, and the local contrast of a picture (Jarrett et al., 2009, normalise it so), whose edges are reflected. Nothing is
+described or scheduled by hand.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ HERE = (0.7098, 1.2390)
 RADIUS_OF_EARTH = 6371.0
 GRAVITY, DEPTH, STEP = 9.81, 100.0, 0.01
 SOFTENING = 1e-3
+AROUND, CONSTANT = 3, 0.01
+"""How far surroundings reach, and what keeps noise down where nothing is to be seen."""
 STEPS = 5
 """Calls of a few milliseconds that follow each other, as steps of a simulation do: a core that slept while other sides
 ran wakes up for the first."""
@@ -80,6 +83,21 @@ def vorticity(u: Array, v: Array, dx: Array, dy: Array, area: Array) -> Array:
     along_x, along_y = u * dx, v * dy
     turning = (along_y - np.roll(along_y, 1, axis=-1)) - (along_x - np.roll(along_x, 1, axis=-2))
     return np.asarray(turning / area)
+
+
+def local_contrast(image: Array) -> Array:
+    """How much brighter a picture is than its surroundings, by what is usual there: details in shadows and light."""
+    n = 2 * AROUND + 1
+
+    def mean(picture: Array) -> Array:
+        padded = np.pad(picture, AROUND, mode="reflect")
+        height, width = picture.shape
+        rows = sum(padded[k : k + height] for k in range(n))
+        return np.asarray(sum(rows[:, k : k + width] for k in range(n)) / (n * n))
+
+    middle = mean(image)
+    spread = np.sqrt(np.maximum(mean(image * image) - middle * middle, 0))
+    return np.asarray((image - middle) / (spread + CONSTANT))
 
 
 # The arrays -----------------------------------------------------------------------------------------------------------
@@ -140,12 +158,14 @@ def cases(quick: bool = False) -> list[Case]:
     waves = tuple(_random(grid, grid, low=-0.1, high=0.1) for _ in range(3))
     lengths = tuple(_random(grid // 2, grid // 2, low=0.5, high=2) for _ in range(3))
     currents = tuple(_random(times, grid // 2, grid // 2, low=-1) for _ in range(2))
+    picture = _random(2 * grid, 2 * grid, dtype=np.float32)
     given: dict[str, tuple[Function, tuple[Array, ...]]] = {
         f"Black-Scholes, {n} options": (black_scholes, options),
         f"haversine, {n} places": (haversine, places),
         f"n-body, {bodies} bodies": (n_body, masses),
         f"shallow water, {grid} x {grid}": (shallow_water, waves),
         f"vorticity, {times} x {grid // 2} x {grid // 2}": (vorticity, (*currents, *lengths)),
+        f"local contrast, {2 * grid} x {2 * grid}": (local_contrast, (picture,)),
     }
     return [
         Case(
