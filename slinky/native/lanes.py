@@ -32,8 +32,8 @@ which leaves a quarter of one to be written, took the same time as no blocks.)""
 
 FEWEST_STEPS = 4
 """Of fewer steps, loops over lanes took as long as others, or up to a fifth longer; of four and more, 0.87 to 0.96 of
-the time with arrays in the caches, and the filters of unsharp masking 0.8. With vectors of 32 bytes: 0.6 of the time for
-colours to grey in the caches, 0.75 to 0.9 for whole pictures, 0.96 for unsharp masking; of two steps, 0.7 to 1."""
+the time with arrays in the caches, and the filters of unsharp masking 0.8. With vectors of 32 bytes, colours to grey
+took 0.6 of the time in the caches, 0.75 to 0.9 for whole pictures, unsharp masking 0.96, and two steps 0.7 to 1."""
 
 UFUNCS: frozenset[Any] = frozenset(
     {
@@ -52,7 +52,7 @@ _TEXT = """\
 /* How many elements of 32 bits a block has, for compilers that have to be told: those of a vector of 64 bytes, or of
    four of 32; and instructions that read narrower ones as integers of so many bits, or write them. */
 #if defined(SLINKY_SIMD) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__AVX512VBMI2__)
-#define SLINKY_LANES @WIDE
+#define SLINKY_LANES @COUNT
 #define slinky_blocks _Pragma("GCC unroll 4")
 typedef int32_t slinky_lanes __attribute__((vector_size(4 * SLINKY_LANES), may_alias));
 #define slinky_widen(type, instruction) \\
@@ -75,10 +75,10 @@ slinky_narrow(int16_t, "vpmovdw")
 #define slinky_rest _Pragma("GCC unroll 1")
 #define slinky_alone() __asm__ volatile("")
 #elif defined(SLINKY_SIMD) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__AVX2__)
-#define SLINKY_LANES @BLOCK
+#define SLINKY_LANES @TWICE
 #define slinky_blocks _Pragma("GCC unroll 1")
-typedef int32_t slinky_lanes __attribute__((vector_size(@HALF), may_alias));
-typedef int32_t slinky_part __attribute__((vector_size(@HALF), may_alias, aligned(1)));
+typedef int32_t slinky_lanes __attribute__((vector_size(@TWICE), may_alias));
+typedef int32_t slinky_part __attribute__((vector_size(@TWICE), may_alias, aligned(1)));
 #define slinky_widen(type, instruction) \\
     static inline void slinky_widen_##type(int32_t *to, const type *from) \\
     { \\
@@ -126,7 +126,7 @@ slinky_widen(int16_t, "vpmovsxwd")
 #define slinky_over_lanes _Pragma("omp simd")
 #endif
 #endif
-""".replace("@WIDE", str(LANES)).replace("@BLOCK", str(2 * LANES)).replace("@HALF", str(2 * LANES))
+""".replace("@COUNT", str(LANES)).replace("@TWICE", str(2 * LANES))
 
 
 def texts_in(body: str) -> list[str]:
