@@ -492,6 +492,8 @@ def test_a_function_that_fails_ends_the_run(schedule: str) -> None:
             "int g(const slinky_buffer *a, const slinky_buffer *out) { return 0; }",
             "nothing in it defines 'f', which it uses",
         ),
+        ("", "nothing in it defines 'f', which it uses"),
+        ("/* int f(void); */\n#define f", "nothing in it defines 'f', which it uses"),
     ],
 )
 def test_sources_that_are_no_such_function(source: str, words: str) -> None:
@@ -748,6 +750,41 @@ def test_names_that_stand_in_what_calls_a_function(name: str, before: str, tmp_p
     status, result = run_in_c(p, [sl.Buffer(values)], sl.Buffer(np.zeros((3, 4))), {}, [*COMMAND, *FLAGS], tmp_path)
     assert status == 0
     same_bits(result, values * 2 + 1)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "#undef NAN",
+        "#undef NAN\n#define NAN (0.0f / 0.0f)",
+        "#ifndef INFINITY\n#define INFINITY HUGE_VAL\n#endif",
+        '#pragma GCC optimize ("O3", "fp-contract=fast")',
+        '_Pragma("GCC optimize (\\"O3\\", \\"fp-contract=fast\\")")',
+    ],
+)
+def test_what_a_source_says_to_the_compiler_ends_with_it(before: str, tmp_path: Path) -> None:
+    """Macros of others are there again behind it, and arithmetic is rounded as NumPy rounds it."""
+    kernel = sl.c_kernel(
+        f"{before}\n{c_sources.DOWN}",
+        "down",
+        inputs={"a": PLANE},
+        outputs={"out": PLANE},
+        scalars={"by": np.float32},
+    )
+    a, mid, out = (plane(each, np.float32) for each in ("a", "mid", "out"))
+    sl.Func(kernel, [a[sl.interval(y, y + 2), x]], [mid[y, x]], name="first", arguments={"by": 0.3})
+    value = mid[y, x] * mid[y, x] + mid[y, x] * np.float32(1.1)
+    nan, infinity = np.float32(np.nan), np.float32(np.inf)
+    sl.arithmetic(np.where(value > 2, infinity, np.where(value < 0, nan, value)), out[y, x], name="more")
+    p = sl.compute_at(sl.split_loop(sl.build_pipeline([a], [out]), "more.y", 1), "first", "for y")
+    plan, values = p.compile(backend="native"), np.random.default_rng(0).random((9, 400), np.float32) - np.float32(0.5)
+    assert "# in C: first, more" in plan.source
+    expected = p(values)
+    same_bits(plan(values), expected)
+    given = [sl.Buffer(values)]
+    status, result = run_in_c(p, given, sl.Buffer(np.zeros((7, 400), np.float32)), {}, [*COMMAND, *FLAGS], tmp_path)
+    assert status == 0
+    same_bits(result, expected)
 
 
 def test_names_at_file_scope() -> None:

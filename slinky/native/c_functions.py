@@ -44,7 +44,7 @@ from slinky.native.parameters import (
 )
 from slinky.native.pointers import Pointer, pointer_of
 from slinky.native.prototypes import prototype_of, require_prototype
-from slinky.native.scanning import without_macros
+from slinky.native.scanning import bounds_of
 from slinky.runtime.buffers import Array, Buffer
 from slinky.symbolic.expressions import is_integer
 
@@ -366,7 +366,8 @@ def _alone(function: CFunction) -> str:
     rank = max([1, *(each.rank for each in function.operands)])
     parts = [SOURCE_HEAD, "\n", BUFFER.format(rank=rank), '#line 1 "as declared"\n', f"static {prototype(function)};\n"]
     source = function.source or ""
-    parts += [f'#line 1 "{function.name}"\n', source, "\n", without_macros(source), flat_text(function, _FLAT)]
+    before, behind = bounds_of(source)
+    parts += [before, f'#line 1 "{function.name}"\n', source, "\n", behind, flat_text(function, _FLAT)]
     return "".join(parts)
 
 

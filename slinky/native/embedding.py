@@ -18,7 +18,7 @@ from slinky.ir.statements import LoweredFunc
 from slinky.native.adapters import PACKING, adapter_text, prototype
 from slinky.native.c_functions import SOURCE_HEAD, CFunction
 from slinky.native.integers import UnprintableError
-from slinky.native.scanning import file_scope, without_macros
+from slinky.native.scanning import bounds_of, file_scope
 
 _OWN = re.compile(r"array|given|object|(?:slinky|nest|run)_\w*")
 """The names that files have for themselves."""
@@ -96,7 +96,8 @@ class CFunctions:
         texts = [SOURCE_HEAD] if found else []
         for source in self._here(called):
             texts += dict.fromkeys(f"static {prototype(f)};\n" for f, _ in found if f.source == source)
-            texts.append(f"{source.strip()}\n{without_macros(source)}")
+            before, behind = bounds_of(source)
+            texts.append(f"{before}{source.strip()}\n{behind}")
         if any(not operand.is_strided for function, _ in found for operand in function.operands):
             texts.append(PACKING.replace("{rank}", str(rank)))
         return texts + [text for _, text in found]

@@ -1,7 +1,8 @@
 """The names that a C source gives at file scope: what it cannot share a file with another one that gives them, too.
 
 Idea. Comments, literals and lines of the preprocessor are left out, brackets are counted, and a word outside of all of
-them that stands before `(`, `;`, `=`, `[`, `,` or `{` is given there; so is what an `enum` lists.
+them that stands before `(`, `;`, `=`, `[`, `,` or `{` is given there; so is what an `enum` lists. What a source says to
+the preprocessor and the compiler holds to its end: what stands behind it is compiled as if it were not there.
 
 Invariant: names may be found that are not given. What is not found is an error of the compiler, not a wrong program.
 """
@@ -9,12 +10,15 @@ Invariant: names may be found that are not given. What is not found is an error 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import attrs
 
 _LEFT_OUT = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
+_CHANGED_MACRO = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", re.MULTILINE)
+_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma\b|\b_Pragma\b", re.MULTILINE)
 _TOKEN = re.compile(r"[A-Za-z_]\w*|[^\s\w]")
 _NO_NAMES = {
     *("__attribute__", "__asm__", "__declspec", "_Alignas", "_Static_assert", "_Pragma", "sizeof"),
@@ -54,7 +58,7 @@ def file_scope(source: str) -> FileScope:
     brackets = 0
     follows_enum = False
     before = "", ""
-    for token, after in zip(tokens, [*tokens[1:], ""], strict=True):
+    for token, after in pairwise([*tokens, ""]):
         if token == "{":
             braces.append(follows_enum)
             follows_enum = False
@@ -77,6 +81,20 @@ def file_scope(source: str) -> FileScope:
     return FileScope(frozenset(found), macros)
 
 
-def without_macros(source: str) -> str:
-    """The lines that end the macros of a source, behind which these are what they were not."""
-    return "".join(f"#undef {name}\n" for name in sorted(file_scope(source).macros))
+def bounds_of(source: str) -> tuple[str, str]:
+    """The lines before and behind a source between which its macros and pragmas hold.
+
+    They are those that there were before: `NAN`, which a source may have for itself, is that of `math.h` again, and
+    who asks for other optimizations asks for those of his own functions.
+    """
+    plain = _LEFT_OUT.sub(" ", source)
+    macros = sorted(set(_CHANGED_MACRO.findall(plain)))
+    before = "".join(f'#pragma push_macro("{name}")\n' for name in macros)
+    behind = "".join(f'#undef {name}\n#pragma pop_macro("{name}")\n' for name in macros)
+    if _PRAGMA.search(plain):
+        before, behind = before + _options("push"), _options("pop") + behind
+    return before, behind
+
+
+def _options(what: str) -> str:
+    return f"#if defined __GNUC__ && !defined __clang__\n#pragma GCC {what}_options\n#endif\n"
