@@ -210,6 +210,7 @@ def test_what_tensors_cannot_do_is_refused() -> None:
         lambda: t.sum(s.y),
         lambda: t.reduce(np.subtract, s.x),
         lambda: t.reduce(np.sin, s.x),
+        lambda: t.reduce(np.frompyfunc(lambda a, b: a + b, 2, 1), s.x),
         lambda: t.transpose(s.y),
         lambda: t.to(s.x, s.y),
         lambda: t[s.x, s.y],

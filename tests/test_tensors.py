@@ -132,6 +132,27 @@ def test_sizes_that_would_be_fractions_or_negative_are_refused(count: int) -> No
     assert pairs.shape == (3, 2)
 
 
+@pytest.mark.parametrize(("count", "root"), [(0, 0), (1, 1), (9, 3), (((1 << 60) + 1) ** 2, (1 << 60) + 1)])
+def test_a_size_that_is_a_root(count: int, root: int) -> None:
+    """Of any number: floats do not hold those of more than 53 bits."""
+    x = sl.Tensor(s.x)
+    square = x.to(s.y, constraints=[(s.x, s.y), (sl.size(s.y) * sl.size(s.y), sl.size(s.x))])
+    x.set_size(count)
+    assert square.shape == (root,)
+
+
+@pytest.mark.parametrize(
+    ("less", "count", "words"), [(0, 8, "2 is 8"), (0, 10**400 + 1, "2 is 10+1"), (9, 5, "2 is -4")]
+)
+def test_a_size_that_would_be_a_root_that_is_none(less: int, count: int, words: str) -> None:
+    x = sl.Tensor(s.x)
+    square = x.to(s.y, constraints=[(s.x, s.y), (sl.size(s.y) * sl.size(s.y), sl.size(s.x) - less)])
+    with pytest.raises(sl.TensorSizeError, match=f"all of these hold: no size to the power of {words}\n"):
+        x.set_size(count)
+    x.set_size(16 + less)
+    assert square.shape == (4,)
+
+
 def test_a_size_is_changed_by_resize_alone() -> None:
     a = sl.Tensor(s.k, name="a").set_size(5)
     assert a.set_size(5).shape == (5,)

@@ -230,17 +230,17 @@ class Sizes:
 
     def _rest(self, equation: Equation) -> Expr | None:
         """What must be zero, if that is known."""
-        with self._divided(equation):
+        with self._possible(equation):
             return equation.zero(self._known)
 
     def _holds(self, equation: Equation) -> bool:
         """Whether an equation of known sizes holds."""
-        with self._divided(equation):
+        with self._possible(equation):
             return FALSE not in equation.conditions(self._known)
 
     @contextmanager
-    def _divided(self, equation: Equation) -> Iterator[None]:
-        """Say where a size of 0 is divided by."""
+    def _possible(self, equation: Equation) -> Iterator[None]:
+        """Say where a size of 0 is divided by, and where there is no root."""
         try:
             yield
         except ExpressionError as error:
@@ -262,7 +262,8 @@ class Sizes:
         if len(left) != 1:
             return False
         (symbol,) = left
-        value = _only_root(rest, symbol)
+        with self._possible(equation):
+            value = _only_root(rest, symbol)
         if value is None:
             return False
         self._learn(symbol, value, self._grounds_of(equation))
@@ -322,7 +323,10 @@ def _row(rest: Expr, grounds: dict[Ground, None]) -> _Row | None:
 
 
 def _only_root(rest: Expr, symbol: Expr) -> Fraction | None:
-    """The only size for which an expression of one unknown is zero; None if that is not known."""
+    """The only size for which an expression of one unknown is zero; None if that is not known.
+
+    Raises `ExpressionError` where it would have to be a root that there is not.
+    """
     constant, terms = linear(rest)
     if len(terms) != 1:
         return None
@@ -330,11 +334,22 @@ def _only_root(rest: Expr, symbol: Expr) -> Fraction | None:
     value = Fraction(-constant, factor)
     if atom is symbol:
         return value
-    if not isinstance(atom, Product) or any(each is not symbol for each in atom.factors) or value < 0:
+    if not isinstance(atom, Product) or any(each is not symbol for each in atom.factors):
         return None
     power = len(atom.factors)
-    root = round(float(value) ** (1 / power))
-    return Fraction(root) if Fraction(root) ** power == value else Fraction(-1)
+    root = Fraction(_root(int(value), power))
+    if root**power != value:
+        raise ExpressionError(f"no size to the power of {power} is {value}")
+    return root
+
+
+def _root(value: int, power: int) -> int:
+    """The largest integer whose power is at most a value: bit by bit, for floats do not hold large ones."""
+    root = 0
+    for bit in reversed(range(value.bit_length() // power + 1)):
+        if (root | 1 << bit) ** power <= value:
+            root |= 1 << bit
+    return root
 
 
 def _impossible(grounds: dict[Ground, None], why: str = "") -> TensorSizeError:

@@ -60,7 +60,7 @@ def combined(source: Node, ufunc: object, over: Sequence[object], what: str, *, 
     if ufunc in _LOGICAL and source.dtype != bool:
         source = converted(source, np.dtype(bool))
     try:
-        dtype = ufunc.reduce(np.ones(1, source.dtype)).dtype
+        dtype = np.asarray(ufunc.reduce(np.ones(1, source.dtype))).dtype
         elements, total = BufferExpr("elements", source.dtype, 1), BufferExpr("total", dtype, 0)
         reductions.reduce(ufunc, elements[:], total[()])
     except (TypeError, ValueError) as error:
