@@ -758,6 +758,7 @@ def test_names_that_stand_in_what_calls_a_function(name: str, before: str, tmp_p
         "#undef NAN",
         "#undef NAN\n#define NAN (0.0f / 0.0f)",
         "#ifndef INFINITY\n#define INFINITY HUGE_VAL\n#endif",
+        "#pragma GCC visibility push(hidden)",
         '#pragma GCC optimize ("O3", "fp-contract=fast")',
         '_Pragma("GCC optimize (\\"O3\\", \\"fp-contract=fast\\")")',
     ],

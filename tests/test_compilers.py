@@ -96,6 +96,12 @@ def test_a_compiler_that_is_asked_for_other_results_is_refused(
 
 
 @needs_compiler
+def test_a_compiler_that_is_asked_to_pack_structs_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of NumPy's arrays are not packed: what reads them so ended the process."""
+    assert_refused("-fpack-struct", "asked to pack structs", folder, monkeypatch)
+
+
+@needs_compiler
 @pytest.mark.parametrize(
     ("flag", "said"),
     [

@@ -309,6 +309,8 @@ _REQUIRED = """
 #error the compiler is asked to compute with other numbers than the text says, by which results are others
 #endif
 _Static_assert(sizeof 1.0 == sizeof(double), "the compiler is asked to read numbers of the text as shorter ones");
+_Static_assert(sizeof(struct { char *a; int b; char *c; }) % sizeof(char *) == 0,
+               "the compiler is asked to pack structs, which arrays of NumPy are not");
 #ifndef __has_feature
 #define __has_feature(feature) 0
 #endif

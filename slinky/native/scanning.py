@@ -92,9 +92,19 @@ def bounds_of(source: str) -> tuple[str, str]:
     before = "".join(f'#pragma push_macro("{name}")\n' for name in macros)
     behind = "".join(f'#undef {name}\n#pragma pop_macro("{name}")\n' for name in macros)
     if _PRAGMA.search(plain):
-        before, behind = before + _options("push"), _options("pop") + behind
+        before, behind = before + _PRAGMAS_BEGIN, _PRAGMAS_END + behind
     return before, behind
 
 
-def _options(what: str) -> str:
-    return f"#if defined __GNUC__ && !defined __clang__\n#pragma GCC {what}_options\n#endif\n"
+_PRAGMAS_BEGIN = """\
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC push_options
+#pragma GCC visibility push(default)
+#endif
+"""
+_PRAGMAS_END = """\
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC visibility pop
+#pragma GCC pop_options
+#endif
+"""
