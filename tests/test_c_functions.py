@@ -759,6 +759,8 @@ def test_names_that_stand_in_what_calls_a_function(name: str, before: str, tmp_p
         "#undef NAN\n#define NAN (0.0f / 0.0f)",
         "#ifndef INFINITY\n#define INFINITY HUGE_VAL\n#endif",
         "#pragma GCC visibility push(hidden)",
+        "#ifdef __clang__\n#pragma clang fp contract(fast)\n#endif",
+        "#ifdef __clang__\n#pragma float_control(precise, off)\n#endif",
         '#pragma GCC optimize ("O3", "fp-contract=fast")',
         '_Pragma("GCC optimize (\\"O3\\", \\"fp-contract=fast\\")")',
     ],

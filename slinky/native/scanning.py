@@ -97,14 +97,22 @@ def bounds_of(source: str) -> tuple[str, str]:
 
 
 _PRAGMAS_BEGIN = """\
-#if defined __GNUC__ && !defined __clang__
+#if defined __clang__
+#pragma float_control(push)
+#elif defined __GNUC__
 #pragma GCC push_options
+#endif
+#if defined __GNUC__
 #pragma GCC visibility push(default)
 #endif
 """
 _PRAGMAS_END = """\
-#if defined __GNUC__ && !defined __clang__
+#if defined __GNUC__
 #pragma GCC visibility pop
+#endif
+#if defined __clang__
+#pragma float_control(pop)
+#elif defined __GNUC__
 #pragma GCC pop_options
 #endif
 """
