@@ -562,3 +562,36 @@ def test_where_an_extremum_lies_is_found_without_a_copy(search: Any, axis: int |
     finally:
         tracemalloc.stop()
     assert most < own + given.nbytes // 4
+
+
+def test_products_of_matrices_are_written_where_they_belong() -> None:
+    """Not made elsewhere, and copied: that takes memory, and longer than many a product."""
+    rng = np.random.default_rng(0)
+    left, right, out = rng.random((300, 8)), rng.random((8, 400)), np.empty((300, 400))
+    p = sl.jit(smallest=0, native=False, workers=1, machine=sl.Machine())(lambda a, b: a @ b).pipeline(left, right)
+    p(left, right, out)
+    np.testing.assert_array_equal(out, left @ right, strict=True)
+    tracemalloc.start()
+    try:
+        p(left, right, out)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < out.nbytes // 4
+
+
+@pytest.mark.parametrize("laid", ["transposed", "strided", "an axis of one element", "one element"])
+def test_products_of_matrices_are_rounded_as_numpy_rounds_them_wherever_they_are_written(laid: str) -> None:
+    """Into which memory a product goes decides by which routine NumPy computes it."""
+    rng = np.random.default_rng(0)
+    rows, columns = {"an axis of one element": (50, 1), "one element": (1, 1)}.get(laid, (50, 37))
+    left, right = rng.random((rows, 64)), rng.random((64, columns))
+    targets = {
+        "transposed": np.empty((columns, rows)).T,
+        "strided": np.empty((rows, 2 * columns))[:, ::2],
+        "an axis of one element": np.lib.stride_tricks.as_strided(np.empty(rows), (rows, 1), (8, 16)),
+        "one element": np.empty((3, 3))[::2, ::2][:1, :1],
+    }
+    p = sl.jit(smallest=0, native=False, workers=1, machine=sl.Machine())(lambda a, b: a @ b).pipeline(left, right)
+    p(left, right, targets[laid])
+    np.testing.assert_array_equal(targets[laid], left @ right, strict=True)

@@ -315,6 +315,19 @@ class Along(Operation):
         return ("along", self.function, self.axes, self.removed, self.wide, exactly(dict(self.keywords)))
 
 
+def _lies_as_made(target: Array) -> bool:
+    """Whether an array lies in memory as one that NumPy makes, also along axes of one element, whose strides decide
+    which routine multiplies matrices, and so how they are rounded."""
+    if not target.flags.carray:
+        return False
+    follows = target.itemsize
+    for extent, stride in zip(reversed(target.shape), reversed(target.strides), strict=True):
+        if stride != follows:
+            return False
+        follows *= extent
+    return True
+
+
 @attrs.frozen(eq=False)
 class Calling:
     """A function that returns its results as a callback, which sees its operands through adapters."""
@@ -347,6 +360,11 @@ class Calling:
         """Whether it is known to write to nothing that it is given (see `slinky.runtime.operations`)."""
         return only_reads(self.function)
 
+    @property
+    def _writes_by_itself(self) -> bool:
+        """Whether it gives the same bits where it is told what to write to, if that lies as what it would make."""
+        return self.function is np.matmul and not self.keywords
+
     def __call__(self, /, *operands: Array) -> None:
         count = len(self.adapters)
         made = operands[count].shape
@@ -357,6 +375,9 @@ class Calling:
             return
         if isinstance(self.function, Taking):
             self.function.into(*targets, *sources)
+            return
+        if self._writes_by_itself and _lies_as_made(targets[0]):
+            self.function(*sources, out=targets[0])
             return
         result = self.function(*sources, **self.keywords)
         for target, each in zip(targets, result if len(targets) > 1 else (result,), strict=True):
