@@ -22,17 +22,34 @@ from slinky.symbolic.traversal import substitute
 _DEEPEST = 10
 """Choices nested deeper are left to `prove`."""
 
+_CHOICES = frozenset((Min, Max, Select))
+
 _NO_NAMES: Mapping[Expr, Expr] = {}
 
 
 def at_most(a: Expr, b: Expr, known: Facts, deepest: int = _DEEPEST) -> bool:
-    """Whether `a <= b` is found to hold by a short look."""
+    """Whether `a <= b` is found to hold by a short look.
+
+    Of choices, what was found is remembered with the facts: legality asks several ways whether boxes contain a region,
+    and most of all of what fails, for each box and end again.
+    """
     if a is b:
         return True
     if deepest == 0:
         return False
-    deeper = deepest - 1
     kind, other = type(a), type(b)
+    if deepest == _DEEPEST and (kind in _CHOICES or other in _CHOICES):
+        found = known.compared.get((a, b))
+        if found is None:
+            found = _at_most(a, b, kind, other, known, deepest)
+            known.remember_compared(a, b, found)
+        return found
+    return _at_most(a, b, kind, other, known, deepest)
+
+
+def _at_most(a: Expr, b: Expr, kind: type[Expr], other: type[Expr], known: Facts, deepest: int) -> bool:
+    """The same for two expressions that differ, of these kinds."""
+    deeper = deepest - 1
     if kind is Max:
         return _all_at_most(a.operands, (b,), known, deeper)  # type: ignore[attr-defined]
     if kind is Select:

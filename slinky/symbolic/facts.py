@@ -82,6 +82,8 @@ class Facts:
     """What the answers cost that took a search (see `patience`)."""
     chains: dict[Linear, bool] = attrs.field(factory=dict, init=False)
     """Of goals that take more than one fact, whether they are found to follow (see `chaining`)."""
+    compared: dict[tuple[Expr, Expr], bool] = attrs.field(factory=dict, init=False)
+    """Of two expressions, one of them a choice, whether the first is found to be at most the second (`comparing`)."""
     witnesses: list[Mapping[Expr, int]] = attrs.field(factory=list, init=False)
     """Integers for some atoms that agree with everything known of them: what they refute cannot be proved."""
     lengths: dict[frozenset[Expr], tuple[tuple[Mapping[Expr, int], ...], int]] = attrs.field(factory=dict, init=False)
@@ -134,6 +136,12 @@ class Facts:
         if len(self.chains) >= _ANSWERS:
             self.chains.clear()
         self.chains[goal] = is_found
+
+    def remember_compared(self, a: Expr, b: Expr, is_found: bool) -> None:
+        """Keep whether one expression is found to be at most another."""
+        if len(self.compared) >= _ANSWERS:
+            self.compared.clear()
+        self.compared[a, b] = is_found
 
     def remember_witness(self, witness: Mapping[Expr, int]) -> None:
         """Keep integers that refute goals; only the latest few."""
