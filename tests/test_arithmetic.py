@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from random_arithmetic import ELSEWHERE, in_pieces, numbers, plane, programs, same_bits, term
 
 import slinky as sl
+from slinky.errors import NumberError
 from slinky.runtime import formulas
 
 y, x = sl.variables("y x")
@@ -96,6 +97,26 @@ def test_coordinates(origin: tuple[int, int], most: int, monkeypatch: pytest.Mon
         found = sl.Buffer(np.zeros((7, 5)), min=origin)
         q.run(values, found, checked=True)
         same_bits(found.array, values.array + rows * 0.5 - columns)
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "python", "native"])
+def test_coordinates_that_no_int64_holds_are_refused(backend: str) -> None:
+    """In whatever pieces they come: NumPy alone went on at the other end, or failed, by how long a piece was."""
+    a, twice, out = (sl.BufferExpr(name, np.int64, 1) for name in ("a", "twice", "out"))
+    sl.arithmetic(2 * a[x] - sl.coordinate(x), twice[x], name="twice")
+    sl.arithmetic(-twice[x], out[x], name="minus")
+    p = sl.build_pipeline([a], [out])
+    pieces = sl.compute_at(sl.split_loop(p, "minus.x", 2), "twice", "for x")
+    last = 2**63 - 1
+    for q in (p, pieces):
+        for first in (-last - 1, last - 3):
+            given = sl.Buffer(np.arange(4) + first, min=(first,))
+            (found,) = q.run(given, backend=backend).outputs
+            same_bits(np.asarray(found), -given.array)
+        for first in (-last - 2, last - 2, last - 1, last, 2**70):
+            given = sl.Buffer(np.arange(4), min=(first,))
+            with pytest.raises(NumberError, match="coordinates along dimension 0: expected values of int64"):
+                q.run(given, backend=backend)
 
 
 def test_ufuncs_take_elements_beside_expressions() -> None:

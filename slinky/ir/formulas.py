@@ -233,7 +233,11 @@ class Formula:
 
     def has_coordinates(self) -> bool:
         """Whether it asks where its elements are."""
-        return any(isinstance(step, Coordinate) for step in self.steps)
+        return bool(self.asked_dims())
+
+    def asked_dims(self) -> set[int]:
+        """The dimensions of which coordinates are elements."""
+        return {step.dim for step in self.steps if isinstance(step, Coordinate)}
 
     def arguments(self) -> Iterable[str]:
         """The names of the arguments that it takes, each once."""

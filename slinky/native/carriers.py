@@ -28,7 +28,7 @@ from slinky.native.streaming import LEAST_BYTES
 from slinky.native.weights import PATIENCE, weight_of
 from slinky.runtime import forks
 from slinky.runtime.buffers import Array
-from slinky.runtime.formulas import blocks, formula_carrier
+from slinky.runtime.formulas import blocks, formula_carrier, require_coordinates
 
 _EXCEPTIONS_TEXT = (
     HEAD
@@ -159,7 +159,10 @@ def _whole(formula: Formula, text: str, made_by: Compiler, bits: tuple[int, ...]
         if result:
             finish(result, operands, arguments)
 
+    asked = sorted(formula.asked_dims())
+
     def of_buffers(*operands: Any, **arguments: Any) -> None:
+        require_coordinates(operands[-1], asked)
         given = [operand.array for operand in operands]  # which live as long as the call
         first, numbers = operands[-1].min, [converted(arguments[name], dtype) for name, dtype in taken]
         is_short = given[-1].size <= most

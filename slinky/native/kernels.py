@@ -249,7 +249,7 @@ class _Kernel:
 
     def function(self, name: str) -> KernelFunction:
         """A function for other C code."""
-        unasked = set(range(self.formula.rank)) - self._asked_dims()
+        unasked = set(range(self.formula.rank)) - self.formula.asked_dims()
         quiet = [f"(void)first{d};" for d in sorted(unasked) if self.formula.has_coordinates()]
         places = [*quiet, *self._extents(), *self._places()]
         spread = [*places, *self._turning(), *self._merging(), *self._nest()]
@@ -352,10 +352,6 @@ class _Kernel:
             axis.dim: (position, axis.step) for position, axis in enumerate(self.formula.inputs[k]) if axis is not None
         }
 
-    def _asked_dims(self) -> set[int]:
-        """The dimensions of which coordinates are elements."""
-        return {step.dim for step in self.formula.steps if isinstance(step, Coordinate)}
-
     def _extents(self) -> Iterator[str]:
         for d in range(self.rank):
             yield f"intptr_t n{d} = {f'o->extents[{d}]' if d < self.formula.rank else 1};"
@@ -387,11 +383,15 @@ class _Kernel:
     @property
     def _may_go_by_tiles(self) -> bool:
         """Whether loops over the last two dimensions may go tile by tile."""
-        return self.rank > 1 and not self._asked_dims() and any(len(self._axes(k)) > 1 for k in range(len(self.inputs)))
+        return (
+            self.rank > 1
+            and not self.formula.asked_dims()
+            and any(len(self._axes(k)) > 1 for k in range(len(self.inputs)))
+        )
 
     def _merging(self) -> Iterator[str]:
         """A dimension along which every array goes on where a row of the next one ends is one with that."""
-        asked = self._asked_dims()
+        asked = self.formula.asked_dims()
         for d in reversed(range(self.rank - 1)):
             if asked & set(range(d, self.rank)):
                 return
@@ -452,7 +452,7 @@ class _Kernel:
     def _dense(self, loop: Sequence[str]) -> Iterator[str]:
         """The nest where elements follow each other along the innermost dimension."""
         inner = self.rank - 1
-        if inner in self._asked_dims():
+        if inner in self.formula.asked_dims():
             yield "const intptr_t first = 0;"
         yield f"const intptr_t n = n{inner};"
         yield from self._around([f"for (intptr_t i{d} = 0; i{d} < n{d}; i{d}++) {{" for d in range(inner)], loop)

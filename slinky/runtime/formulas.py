@@ -14,13 +14,14 @@ very last step alone, so it may be the memory of an input.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, assert_never
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from slinky.errors import NumberError
 from slinky.ir.formulas import (
     Apply,
     Argument,
@@ -35,11 +36,13 @@ from slinky.ir.formulas import (
     Result,
     Step,
 )
-from slinky.runtime.buffers import Array
+from slinky.runtime.buffers import Array, Buffer
 from slinky.runtime.careful import careful
 
 BLOCK_BYTES = 5 << 19
 """How much a block has at hand at most: its inputs, what its steps hand on, and its output."""
+
+_LIMITS = np.iinfo(np.int64)
 
 _carriers: WeakKeyDictionary[Formula, Callable[..., None]] = WeakKeyDictionary()
 
@@ -92,13 +95,28 @@ def _carrier(formula: Formula) -> Callable[..., None]:
         else:
             by_blocks(operands[:-1], operands[-1], (), arguments)
 
+    asked = sorted(formula.asked_dims())
+
     def formula_of_buffers(*operands: Any, **arguments: Any) -> None:
+        require_coordinates(operands[-1], asked)
         arrays = [_seen(view, operand.array) for view, operand in zip(views, operands, strict=False)]
         by_blocks(arrays, operands[-1].array, operands[-1].min, arguments)
 
     found = formula_of_buffers if formula.has_coordinates() else formula_of_arrays
     found.__doc__ = text.whole()
     return found
+
+
+def require_coordinates(output: Buffer, asked: Iterable[int]) -> None:
+    """Raise `NumberError` where elements of an output have coordinates along these dimensions that no int64 holds."""
+    for d in asked:
+        first = output.min[d]
+        last = first + output.array.shape[d] - 1
+        if first < _LIMITS.min or last > _LIMITS.max:
+            raise NumberError(
+                f"coordinates along dimension {d}: expected values of int64 ({_LIMITS.min}..{_LIMITS.max}), as which "
+                f"arithmetic takes them, got {first}..{last}"
+            )
 
 
 def blocks(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
