@@ -276,3 +276,23 @@ MUTANTS += mutants(
     ("ahead: other arrays", "root not in outside or ", ""),
     ("ahead: once for an array", "if root not in found or not", "if not"),
 )
+
+FAR = "tests/test_arithmetic.py::test_coordinates_that_no_int64_holds_are_refused"
+
+MUTANTS += mutants(
+    "slinky/native/carriers.py",
+    (FAR,),
+    ("carriers: coordinates that no int64 holds", "        require_coordinates(operands[-1], asked)\n", ""),
+)
+
+MUTANTS += mutants(
+    "slinky/runtime/formulas.py",
+    (FAR,),
+    ("formulas: coordinates that no int64 holds", "        require_coordinates(operands[-1], asked)\n", ""),
+    (
+        "formulas: coordinates before the first one",
+        "if first < _LIMITS.min or last > _LIMITS.max:",
+        "if last > _LIMITS.max:",
+    ),
+    ("formulas: coordinates behind the last one", "last = first + output.array.shape[d] - 1", "last = first"),
+)
