@@ -52,6 +52,22 @@ def test_what_is_read_runs_as_what_was_written() -> None:
     assert (first.calls, first.elements, first.program_bytes) == (second.calls, second.elements, second.program_bytes)
 
 
+def test_a_pipeline_in_a_func_that_reads_past_a_copy_comes_back() -> None:
+    """It takes arrays of the rank that it sees, whatever that of the buffer is that they are of."""
+    y, x = sl.variables("y x")
+    given, made, rows, out = (sl.BufferExpr(n, np.int64, 2) for n in ("given", "made", "rows", "out"))
+    row = sl.BufferExpr("row", np.int64, 1)
+    sl.Func(np.negative, [given[y, x]], [made[y, x]], name="minus")
+    inner = sl.build_pipeline([given], [made])
+    sl.copies.broadcast(row, rows)
+    inner.as_func([rows], [out], "inner")
+    p = sl.build_pipeline([row], [out])
+    assert "inner(view(row[:], [x]))" in str(p)
+    q = sl.Pipeline.from_json(p.to_json(), {"negative": np.negative})
+    assert q.same_program(p)
+    assert q(np.arange(3), np.empty((2, 3), np.int64)).tolist() == [[0, -1, -2]] * 2
+
+
 def test_one_program_has_one_text_whoever_built_it() -> None:
     assert stencil().to_json() == stencil().to_json()
     p, _, _ = by_rows(stencil())

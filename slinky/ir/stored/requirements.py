@@ -332,8 +332,8 @@ def _require_nested(reading: Reading, func: LoweredFunc, operation: Nested) -> N
         ("outputs", func.outputs, program.outputs),
     ]
     for what, ports, parameters in both:
-        given = [(port.rank, port.dtype) for port in ports if port.view is None]
-        if given != [(p.rank, p.dtype) for p in parameters] or len(given) != len(ports):
+        given = [(port.rank if port.view is None else len(port.view.dims), port.dtype) for port in ports]
+        if given != [(p.rank, p.dtype) for p in parameters]:
             reading.fail(f"the {what} of the pipeline {program.name} are not those of {func.name}, which runs it")
     names = {s.name for s in program.scalars} | {f.name for f in program.floats}
     if {name for name, _ in operation.arguments} != names or not operation.pass_buffers:
