@@ -26,6 +26,17 @@ def with_loops(data: st.DataObject, p: sl.Pipeline) -> sl.Pipeline:
     return p
 
 
+def sizes_in(graph: Graph, p: sl.Pipeline) -> dict[str, int]:
+    """The largest size of each buffer that is allocated in a checked run, which is compared."""
+    sizes: dict[str, int] = {}
+
+    def allocate(buffer: str, size: int) -> None:
+        sizes[buffer] = max(sizes.get(buffer, 0), size)
+
+    run_and_compare(graph, p, hooks=sl.Hooks(allocate=allocate))
+    return sizes
+
+
 @given(st.one_of(graphs(), image_graphs()), st.data())
 @settings(max_examples=settings().max_examples // 3)
 def test_gives_the_same_and_computes_no_more_in_serial_loops(graph: Graph, data: st.DataObject) -> None:
@@ -33,11 +44,12 @@ def test_gives_the_same_and_computes_no_more_in_serial_loops(graph: Graph, data:
     p = with_loops(data, plain)
     found, placed = sl.default_schedule(p, rc=True)
     found.verify()
-    before = run_and_compare(graph, p)
-    after = run_and_compare(graph, found)
+    before, after = sizes_in(graph, p), sizes_in(graph, found)
     run_and_compare(graph, found, checked=False)
     if all(loop.workers() is None for loop in p.find_all("for _")):
-        assert after.program_bytes <= before.program_bytes
+        # Each by itself: what lived one after the other before may be needed at the same time in a loop, where windows
+        # of a tiny picture are all of it.
+        assert all(size <= before[buffer] for buffer, size in after.items())
     again: dict[str, Any] = {"p": p}
     exec(str(found.history()), again) if found is not p else None
     assert placed.calls == tuple(found.forward(call) for call in placed.calls)
