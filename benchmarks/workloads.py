@@ -2,8 +2,8 @@
 
 The first four are of the kinds that Mozart (Palkar and Zaharia, 2019) measured with NumPy: elementwise chains, sums
 over all pairs, and stencils by `np.roll`. Then come the vorticity that oceanographers take of models on a staggered
-grid, and the local contrast of a picture (Jarrett et al., 2009, normalise it so), whose edges are reflected. Nothing is
-described or scheduled by hand.
+grid, and the local contrast of a picture (much as Jarrett et al., 2009, normalise it), whose edges are reflected.
+Nothing is described or scheduled by hand.
 """
 
 from __future__ import annotations

@@ -143,17 +143,8 @@ def _without_dominated(node: Min | Max, known: Facts) -> Expr:
     is_least = isinstance(node, Min)
     for operand in node.operands:
         others = [other for other in kept if other is not operand]
-        if others and (
-            any(_plainly_dominates(other, operand, is_least) for other in others)
-            or any(prove(other <= operand if is_least else other >= operand, known) for other in others)
-        ):
+        pairs = [(other, operand) if is_least else (operand, other) for other in others]
+        # What constants tell is found at once; as a condition, a comparison of choices is a tree of them.
+        if any(plainly_at_most(a, b) for a, b in pairs) or any(prove(a <= b, known) for a, b in pairs):
             kept = others
     return (minimum if is_least else maximum)(*kept)
-
-
-def _plainly_dominates(other: Expr, operand: Expr, is_least: bool) -> bool:
-    """Whether one choice is never larger than another, or never smaller, as the constants in them tell: that is found
-    at once, and as a condition it is a tree of comparisons."""
-    if type(other) in SYMBOLS or type(operand) in SYMBOLS:
-        return False
-    return plainly_at_most(other, operand) if is_least else plainly_at_most(operand, other)
