@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import ours, some_rows_at_a_time, under_jit
+from benchmarks.rows import ours, some_rows_at_a_time, under_jit, with_torch
 
 EPSILON = 1e-5
 
@@ -98,6 +99,22 @@ def with_numba(x: Array, gain: Array, offset: Array, make: Callable[[], Array]) 
     return run
 
 
+def torch_operation(x: Any, gain: Any, offset: Any, target: Any) -> Any:
+    """Torch's own layer norm into a target."""
+    import torch
+
+    mean, deviation = torch.empty(len(x), 1), torch.empty(len(x), 1)
+    into = torch.ops.aten.native_layer_norm.out
+    into(x, x.shape[1:], gain, offset, EPSILON, out0=target, out1=mean, out2=deviation)
+    return target
+
+
+def torch_as_written(x: Any, gain: Any, offset: Any) -> Any:
+    """As `as_written`, of tensors."""
+    mean, variance = x.mean(1, keepdim=True), x.var(1, correction=0, keepdim=True)
+    return (x - mean) / (variance + EPSILON).sqrt() * gain + offset
+
+
 def cases(quick: bool) -> Iterator[Case]:
     """One size."""
     size = 512 if quick else 4096
@@ -127,6 +144,8 @@ def cases(quick: bool) -> Iterator[Case]:
             sides.append(Side("numba, fused by hand", with_numba(x, gain, offset, lambda: target)))
             anew = with_numba(x, gain, offset, lambda: np.empty_like(x))
             sides.append(Side("numba, the same, a new result each time", anew))
+        if installed("torch"):
+            sides += with_torch(torch_operation, torch_as_written, target, x, gain, offset)
         return sides
 
     yield Case(f"layer norm of {size}² float32", make, tolerance=1e-3)

@@ -65,6 +65,29 @@ def under_jit(function: Callable[..., Array], *arrays: Array, name: str = "NumPy
     return sides
 
 
+def with_torch(eager: Callable[..., Any], composed: Callable[..., Any], target: Array, *arrays: Array) -> list[Side]:
+    """What torch has ready, into an array that is kept, and what `torch.compile` makes of tensor code, on one thread.
+
+    `eager(*tensors, target)` calls an operation with a target; `composed(*tensors)` is as people write it of many.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    kept, *tensors = (torch.from_numpy(array) for array in (target, *arrays))
+    compiled = torch.compile(composed)
+    into = torch.compile(lambda target, *tensors: target.copy_(composed(*tensors)))
+
+    def run(function: Callable[..., Any], *operands: Any) -> Array:
+        with torch.no_grad():
+            return np.asarray(function(*operands).numpy())
+
+    return [
+        Side("torch, its own operation", partial(run, eager, *tensors, kept)),
+        Side("torch.compile", partial(run, into, kept, *tensors)),
+        Side("torch.compile, a new result each time", partial(run, compiled, *tensors)),
+    ]
+
+
 def some_rows(
     counts: Sequence[int],
     by_hand: Callable[[int], Array],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 import slinky as sl
 from benchmarks.harness import Array, Case, Side, installed
-from benchmarks.rows import ours, some_rows_at_a_time, under_jit
+from benchmarks.rows import ours, some_rows_at_a_time, under_jit, with_torch
 
 
 def largest(x: Array, target: Array) -> None:
@@ -94,6 +95,19 @@ def with_numba(x: Array, make: Callable[[], Array]) -> Callable[[], Array]:
     return run
 
 
+def torch_operation(x: Any, target: Any) -> Any:
+    """Torch's own softmax."""
+    import torch
+
+    return torch.softmax(x, 1, out=target)
+
+
+def torch_as_written(x: Any) -> Any:
+    """As `as_written`, of tensors."""
+    e = (x - x.amax(1, keepdim=True)).exp()
+    return e / e.sum(1, keepdim=True)
+
+
 def cases(quick: bool) -> Iterator[Case]:
     """One size."""
     size = 512 if quick else 4096
@@ -119,6 +133,8 @@ def cases(quick: bool) -> Iterator[Case]:
             sides.append(Side("numba, fused by hand", with_numba(x, lambda: target)))
             anew = with_numba(x, lambda: np.empty_like(x))
             sides.append(Side("numba, the same, a new result each time", anew))
+        if installed("torch"):
+            sides += with_torch(torch_operation, torch_as_written, target, x)
         return sides
 
     yield Case(f"softmax of {size}² float32", make)

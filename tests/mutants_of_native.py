@@ -296,3 +296,17 @@ MUTANTS += mutants(
     ),
     ("formulas: coordinates behind the last one", "last = first + output.array.shape[d] - 1", "last = first"),
 )
+MUTANTS += mutants(
+    "slinky/native/functions/single_exponentials.py",
+    ("tests/test_native_functions.py::test_single_exponentials_are_numpys_where_all_of_a_strip_are_usual",),
+    ("exponentials: whether all are usual", "if (most <= 0x42ae0000) {", "if (1) {"),
+)
+MUTANTS += mutants(
+    "slinky/native/strips.py",
+    ("tests/test_native_functions.py::test_a_formula_that_ends_in_a_function_may_write_where_it_reads",),
+    (
+        "strips: what a function writes by itself",
+        "return all(slot in self._writes for slot in zip(step.operands, step.dtypes, strict=False))",
+        "return True",
+    ),
+)

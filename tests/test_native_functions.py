@@ -93,6 +93,38 @@ def test_a_formula_with_functions_may_write_where_it_reads() -> None:
     same_bits(t, expected)
 
 
+@pytest.mark.parametrize("make", [lambda a: np.sin(a * 2), np.sin, lambda a: np.sin(np.cos(a) + a)])
+def test_a_formula_that_ends_in_a_function_may_write_where_it_reads(make: Callable[..., Any]) -> None:
+    """Also where elements need another method, for which the function reads once more what it was given."""
+    t = np.linspace(-3, 3, 4000).reshape(2, 2000)
+    t[:, ::13] = 1e40
+    p, formula = of(make, t)
+    expected = np.zeros_like(t)
+    p.run(t, expected, backend="native")
+    carrier = native_carrier(formula, compiling.compiler())  # type: ignore[arg-type]
+    assert carrier is not None
+    carrier(t, t)
+    same_bits(t, expected)
+
+
+def test_single_exponentials_are_numpys_where_all_of_a_strip_are_usual() -> None:
+    """And where one of them is not: beyond 87, what is seen to is the other loop's."""
+    if ("exp", "f") not in FUNCTIONS:
+        pytest.skip("NumPy computes it in another way here")
+    edge = np.float32(87)
+    near = [np.nextafter(edge, np.float32(side)) for side in (0, 100)]
+    strips = np.random.default_rng(3).uniform(-87, 87, (12, 512)).astype(np.float32)
+    for strip, value in zip(
+        strips, [edge, *near, -edge, *np.negative(near), 0, 1e-42, np.nan, 200, -200], strict=False
+    ):
+        strip[17] = value
+    values = strips.reshape(3, -1)
+    found = computed(lambda a: np.exp(np.negative(a)), values)
+    with np.errstate(all="ignore"):
+        same_bits(found, np.exp(-values))
+    exceptions_compared(lambda a: np.exp(np.negative(a)), values[:1, :1000])
+
+
 def test_more_functions_than_there_are_arrays_for() -> None:
     """What would need too much of the stack is not C."""
     values = np.linspace(0.1, 2, 60).reshape(2, 30)

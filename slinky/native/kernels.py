@@ -549,7 +549,7 @@ class _Kernel:
 
     def _by_strips(self, moving: set[str]) -> Iterator[str]:
         there = {k: f"v_{name} + at" for k, name in enumerate(self.inputs) if name in moving}
-        strips = Strips(self.formula, self.results, self.live, self.functions, there)
+        strips = Strips(self.formula, self.results, self.live, self.functions, there, f"v_{self.outputs[0]} + at")
         if len(strips.buffers) > MOST_STRIPS:
             raise UnknownError
         for name, dtype in strips.buffers.items():
@@ -557,7 +557,7 @@ class _Kernel:
         yield f"for (intptr_t at = 0; at < n; at += {STRIP}) {{"
         yield f"    const intptr_t m = {_least('n - at', str(STRIP))};"
         place = _Place("at + i", is_dense=True, first="first + ")
-        for stage in range(strips.count):
+        for stage in range(strips.count - strips.writes_output):
             yield from (f"    {line}" for line in self._stage(strips, stage, moving, place))
         yield "}"
 

@@ -192,6 +192,8 @@ static @T @NAME_dense(@T before, const @E *p, int64_t n)
         memcpy(best, p, sizeof best);
         for (int k = 0; k < 4; k++) is_none |= (masks)(best[k] != best[k]);
         for (i = 4 * count; i + 4 * count <= n; i += 4 * count) {
+            for (int line = 0; line < 4 * SLINKY_VECTOR; line += 64)
+                __builtin_prefetch((const char *)(p + i) + @AHEAD + line);
             for (int k = 0; k < 4; k++) {
                 lanes x;
                 memcpy(&x, p + i + k * count, sizeof x);

@@ -7,7 +7,8 @@ as long as a strip, which stay in the first cache; such an array is used again f
 What a function takes as another dtype than it has is converted by the loop before it.
 
 Invariant: the outputs are written by the last loop alone, element by element after what this loop reads, so they may be
-the memory of inputs.
+the memory of inputs. Where that loop would do nothing but copy what a function gives that reads strips alone, this
+function writes the output itself.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Strips:
     * `calls`: the functions after it, as text.
 
     `there` says of inputs whose elements follow each other where those of a strip are: functions take them from there.
+    `output` says the same of the first output; where `writes_output`, there is no loop of the last stage.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Strips:
         live: Sequence[int],
         functions: Mapping[int, Function],
         there: Mapping[int, str],
+        output: str,
     ) -> None:
         wanted = [each for each in results if isinstance(each, Result)]
         self._formula = formula
@@ -61,6 +64,9 @@ class Strips:
             self._note(number)
         for result in wanted:
             self._read(result, 2 * (self.count - 1))
+        self.writes_output = len(results) == 1 and self._is_made_of_strips(results[0])
+        if self.writes_output:
+            self._names[results[0], formula.dtype_of(results[0])] = output
         self.buffers: dict[str, np.dtype[Any]] = {}
         self._allocate()
         self.stored = [
@@ -123,11 +129,19 @@ class Strips:
             self._writes[slot] = made
         self._reads.setdefault(slot, []).append(moment)
 
+    def _is_made_of_strips(self, result: Operand) -> bool:
+        """Whether a function gives it, of nothing but strips."""
+        if not isinstance(result, Result) or result.step not in self._functions:
+            return False
+        step = self._formula.steps[result.step]
+        assert isinstance(step, Apply)
+        return all(slot in self._writes for slot in zip(step.operands, step.dtypes, strict=False))
+
     def _allocate(self) -> None:
         free: list[str] = []
         for moment in range(2 * self.count):
             for slot, event in self._writes.items():
-                if event == moment:
+                if event == moment and slot not in self._names:
                     name = next((each for each in free if self.buffers[each] == slot[1]), None)
                     if name is None:
                         name = f"b{len(self.buffers)}"
@@ -135,7 +149,8 @@ class Strips:
                     else:
                         free.remove(name)
                     self._names[slot] = name
-            free += [self._names[slot] for slot, events in self._reads.items() if max(events) == moment]
+            ended = [self._names[slot] for slot, events in self._reads.items() if max(events) == moment]
+            free += [name for name in ended if name in self.buffers]
 
     def _call(self, number: int) -> str:
         step = self._formula.steps[number]

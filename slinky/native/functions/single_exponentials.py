@@ -4,7 +4,7 @@ Idea. Where a processor has fused multiply-adds, NumPy computes it by vectors: a
 taken from the number, and a quotient of two polynomials of what remains is multiplied by that power of two. The same
 steps with the same coefficients give the same bits, though not always those next to the true value (up to 2.5 units in
 the last place away); a more precise one would be farther from NumPy's than 1 unit. Results beyond all numbers are
-computed one by one.
+computed one by one. A strip whose results are all normal numbers, which is seen beforehand, takes half the time.
 
 Invariant: results are NumPy's to the last bit.
 """
@@ -42,9 +42,28 @@ SLINKY_STRIPS void slinky_strip_expf(intptr_t n, const float *restrict x, float 
 {
     int32_t others = 0;
 #if SLINKY_FMA
-    int32_t small = 0;
+    int32_t most = 0, small = 0;
     slinky_flags state;
     SLINKY_KEEP(state);
+    for (intptr_t i = 0; i < n; i++) {
+        int32_t size;
+        memcpy(&size, &x[i], 4);
+        size &= INT32_MAX;
+        most = most > size ? most : size;
+    }
+    if (most <= 0x42ae0000) { /* up to 87 all, as most often: results are normal numbers */
+        for (intptr_t i = 0; i < n; i++) {
+            int32_t bits, power;
+            float shifted;
+            const float part = slinky_exponential_part(x[i], &shifted);
+            memcpy(&bits, &part, 4);
+            memcpy(&power, &shifted, 4);
+            bits += (int32_t)((uint32_t)power << 23);
+            memcpy(&y[i], &bits, 4);
+        }
+        SLINKY_RESTORE(state);
+        return;
+    }
     for (intptr_t i = 0; i < n; i++) {
         int32_t given, bits, power;
         float shifted, found;
