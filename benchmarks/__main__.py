@@ -43,7 +43,7 @@ BENCHMARKS = {
 """The registry: each name is a module of this package, with `cases(quick)`, or its own `run(quick)` and `table`."""
 
 
-PEERS = ("scipy", "opencv-python-headless", "numexpr", "numba", "dask", "halide")
+PEERS = ("scipy", "opencv-python-headless", "numexpr", "numba", "dask", "halide", "torch")
 """What the extra `bench` installs to compare with."""
 
 
