@@ -440,6 +440,12 @@ def _assign(name: str, value: Any) -> Any:
     return assign
 
 
+def _accumulate(x: Any) -> Any:
+    y = x.copy()
+    np.add.at(y, (np.argmax(x, axis=0), 1), 1)
+    return y, x
+
+
 def _delete(x: Any) -> None:
     y = x * 2
     del y[0]
@@ -467,6 +473,7 @@ AS_IN_NUMPY: dict[str, Any] = {
     "round of an array": lambda x: round(x[0]),
     "trunc": lambda x: math.trunc(x[1, 1].astype(float) / 3),
     "trunc of an array": lambda x: math.trunc(x),
+    "at several axes": _accumulate,
     "del": _delete,
     "pickle": lambda x: pickle.loads(pickle.dumps(x * 2)),
     "hasattr": _asks,

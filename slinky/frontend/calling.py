@@ -341,6 +341,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords:
     out = keywords.pop("out", None)
     out = out if isinstance(out, tuple) else () if out is None else (out,)
     _require_no_scalar(ufunc.__name__, given, out)
+    if method == "at":  # writes to its first argument, whatever the others are
+        raise trace_of(given).abandon(f"{ufunc.__name__}.at")
     if not all(is_known(value) for value in (*given, *(o for o in out if o is not None))):
         if any(_has_ufuncs_of_its_own(v) for v in given if not is_known(v)):
             return NotImplemented
@@ -373,8 +375,6 @@ def _method(ufunc: np.ufunc, method: str, given: Any, out: tuple[Any, ...], keyw
     from slinky.frontend import along_rows, functions
     from slinky.frontend import composed as composed  # the table is filled there
 
-    if method == "at":
-        raise trace_of(given).abandon(f"{ufunc.__name__}.at")
     if method == "reduce":
         result = functions.reduced(ufunc.reduce, ufunc.__name__, *given, **{"axis": 0, **keywords})
     elif method == "accumulate":
