@@ -146,6 +146,39 @@ def test_a_compiler_that_is_asked_to_hide_functions_shows_those_of_libraries(
 
 
 @needs_compiler
+def test_a_compiler_that_is_asked_for_calls_of_another_system_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it compiled took arguments from elsewhere than they were, which ended the process."""
+    found = compiling.compiler()
+    assert found is not None
+    text = "int first(int a) { return a; } int __attribute__((ms_abi)) (*same)(int) = first;"
+    words = [*found.command, "-mabi=ms", "-Werror", "-fsyntax-only", "-x", "c", "-"]
+    if subprocess.run(words, input=text, text=True, capture_output=True, check=False).returncode:
+        pytest.skip("the compiler has no such flag")
+    assert_refused("-mabi=ms", "asked to call functions as another system does", folder, monkeypatch)
+
+
+@needs_compiler
+def test_a_compiler_that_is_asked_for_other_names_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions were looked for that were not there, which was an `AttributeError` of `ctypes`."""
+    found = compiling.compiler()
+    assert found is not None
+    flag = "-fleading-underscore"
+    words = [*found.command, flag, "-dM", "-E", "-x", "c", "-"]
+    if (
+        "__USER_LABEL_PREFIX__ _\n"
+        not in subprocess.run(words, input="", text=True, capture_output=True, check=False).stdout
+    ):
+        pytest.skip("the compiler has no such flag")
+    monkeypatch.setenv("CC", shlex.join([*found.command, flag]))
+    p, _ = of(lambda a: a * 2, np.float32)
+    for backend in NATIVE:
+        with pytest.raises(sl.CompilationError, match="shows no function"):
+            p.compile(backend=backend)
+
+
+@needs_compiler
 @pytest.mark.parametrize("what", ["address", "thread"])
 def test_a_compiler_that_is_asked_for_what_would_end_the_process_is_refused(
     what: str, folder: Path, monkeypatch: pytest.MonkeyPatch

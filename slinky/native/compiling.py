@@ -31,6 +31,7 @@ import threading
 import time
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -218,22 +219,34 @@ def library(text: str, made_by: Compiler) -> ctypes.CDLL:
     """The library of a C file: compiled, or as it was kept.
 
     Raises `CompilationError`, with what the compiler says, if it does not compile the text or what it made cannot be
-    loaded.
+    loaded; its functions do so where it does not show them.
     """
     path = made_by.file(text)
     if made_by.makes_more:
         with contextlib.suppress(OSError):
             os.utime(path)
         with contextlib.suppress(OSError):
-            return ctypes.CDLL(str(path))
+            return _Library(str(path))
         _forget(path)  # it was compiled where other libraries are installed, perhaps, in a folder that machines share
         path = made_by.file(text)
     try:
-        return ctypes.CDLL(str(path))
+        return _Library(str(path))
     except OSError as error:
         missing = re.search(r"undefined symbol: (\w+)", str(error))
         why = f"nothing in it defines {missing[1]!r}, which it uses" if missing else str(error)
         raise CompilationError(f"what {made_by.command[0]} compiled cannot be loaded: {why}") from None
+
+
+class _Library(ctypes.CDLL):
+    """One whose functions may be missing: `$CC` may ask for other names, or to leave out what nothing uses."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError as error:
+            if name.startswith("__"):
+                raise
+            raise CompilationError(f"what was compiled shows no function {name!r}: {error}") from None
 
 
 class _UnderWay:
@@ -311,6 +324,10 @@ _REQUIRED = """
 _Static_assert(sizeof 1.0 == sizeof(double), "the compiler is asked to read numbers of the text as shorter ones");
 _Static_assert(sizeof(struct { char *a; int b; char *c; }) % sizeof(char *) == 0,
                "the compiler is asked to pack structs, which arrays of NumPy are not");
+#if defined __GNUC__ && !defined __clang__ && defined __x86_64__ && !defined _WIN32
+_Static_assert(__builtin_types_compatible_p(void (*)(int), void (__attribute__((sysv_abi)) *)(int)),
+               "the compiler is asked to call functions as another system does, and not as this one");
+#endif
 #ifndef __has_feature
 #define __has_feature(feature) 0
 #endif
