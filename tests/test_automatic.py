@@ -608,6 +608,23 @@ def test_a_kept_machine_that_makes_no_sense_is_measured_again(
     machines._this_machine.cache_clear()
 
 
+def test_a_process_without_memory_to_measure_the_machine_goes_by_usual_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Traced functions of little arrays ended there with a `MemoryError`, under `ulimit -v`, say."""
+
+    def ones(shape: Any, *options: Any) -> Any:
+        raise MemoryError(shape)
+
+    monkeypatch.setenv("SLINKY_CACHE", str(tmp_path))
+    monkeypatch.setattr(np, "ones", ones)
+    for machine in (sl.this_machine(), machines.this_machine_for("native")):
+        assert machine.shared_bytes == sl.Machine().shared_bytes
+    assert not list(tmp_path.glob("machine*"))
+    machines._this_machine.cache_clear()
+    machines._this_machine_in_c.cache_clear()
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # By itself
 # ----------------------------------------------------------------------------------------------------------------

@@ -125,7 +125,8 @@ def _between(live: float, less: tuple[int, float], more: tuple[int, float]) -> f
 def this_machine() -> Machine:
     """The machine that this process runs on, measured the first time and kept in the user's cache folder.
 
-    `SLINKY_CACHE` names another folder. Where nothing can be written, each process measures for itself.
+    `SLINKY_CACHE` names another folder. Where nothing can be written, each process measures for itself; one
+    that may not have a few hundred megabytes for that goes by the figures of `Machine()`.
     """
     return _this_machine(os.environ.get("SLINKY_CACHE"))
 
@@ -161,11 +162,17 @@ def _this_machine_in_c(folder: str | None) -> Machine:
 
 
 def _kept(folder: str | None, what: str, given: Machine, measured: Callable[[], Machine]) -> Machine:
-    """What was kept of a machine, else measured and kept; of what is said of it already, what differs is."""
+    """What was kept of a machine, else measured and kept; of what is said of it already, what differs is.
+
+    A process without memory for that goes on with what is said already: what it computes may need much less.
+    """
     path = kept_path(folder, what)
     kept = _read(path, given)
     if kept is None:
-        kept = measured()
+        try:
+            kept = measured()
+        except MemoryError:
+            return given
         with contextlib.suppress(OSError):  # it is measured again next time
             replace_json(path, {name: value for name, value in attrs.asdict(kept).items() if name in _FIELDS[what]})
     return kept
