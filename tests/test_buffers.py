@@ -145,3 +145,22 @@ def test_numpy_takes_a_buffer_for_its_array() -> None:
 def test_an_array_is_seen_in_shapes_that_numpy_has(length: int) -> None:
     with pytest.raises(sl.StorageError, match=rf"no array of float64 with the shape \(3, {length}\), as it is read"):
         seen(np.zeros(3), [(1, 0)], (3, length))
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize("backend", ["python", "native", "interpreter"])
+def test_a_matrix_is_an_array_like_any_other(backend: str) -> None:
+    """What is taken of `np.matrix` has two dimensions always, and `*` of it is another product."""
+    (y, x), matrix = sl.variables("y x"), np.asmatrix([[1.0, 2.0], [3.0, 4.0]])
+    a, squared, sums = (sl.BufferExpr(name, np.float64, rank) for name, rank in (("a", 2), ("squared", 2), ("sums", 1)))
+    sl.Func(lambda source, target: np.copyto(target, source * source), [a[y, x]], [squared[y, x]], name="square")
+    sl.reductions.sum(squared[y, :], sums[y])
+    result = np.zeros(2)
+    sl.build_pipeline([a], [sums]).run(matrix, result, backend=backend)
+    assert result.tolist() == [5, 25]
+    s = sl.dims("m k")
+    tensor = sl.Tensor(matrix).to(s.m, s.k)
+    assert tensor.sum(s.k).numpy(backend=backend).tolist() == [3, 7]
+    buffer = sl.Buffer(matrix)
+    assert type(buffer.array) is np.ndarray
+    assert np.shares_memory(buffer.array, matrix)

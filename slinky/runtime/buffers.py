@@ -229,7 +229,7 @@ def view_as_array(given: object) -> Array:
     if is_masked(found):
         raise ArgumentError("expected an array without a mask, which would be lost; use .filled(...) or .data")
     if isinstance(found, np.ndarray):
-        return found
+        return np.asarray(found) if isinstance(found, np.matrix) else found  # a matrix has no rows of one dimension
     try:
         if hasattr(given, "__array_interface__") and not isinstance(given, np.generic):
             return np.asarray(given)
