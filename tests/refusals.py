@@ -297,6 +297,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "an order for callers": r"takes .* in the order .*, and the pipeline is given it",
         "an order for others": r"takes? .* in the order .*, and .*(has no variant that does|so do several|does not$)",
         "an order of what is folded or in blocks": r"so it cannot lie in the order",
+        "an order of many dimensions": r"the strides that are asked for .* are not shown to leave room",
         "a state that others use": r"uses .*, a state of .*, too|a state of .*, is given|as it is asked for: it cannot",
         "written twice": WRITTEN_TWICE,
         "something read is not written": UNWRITTEN,

@@ -179,6 +179,33 @@ def test_strides_and_alignment() -> None:
         sl.choose_variant(before, "second", "padded")
 
 
+def of_many_dimensions(rank: int, alignment: int) -> sl.Pipeline:
+    """A chain of two funcs, the second of which may take the first one's results from the last dimension to the
+    first."""
+    dims = sl.variables(" ".join(f"v{d}" for d in range(rank)))
+    a, t, out = (sl.BufferExpr(name, np.int64, rank) for name in ("a", "t", "out"))
+    turned = sl.StorageOrder(range(rank)[::-1], alignment=alignment)
+    sl.Func(np.square, [a[dims]], [t[dims]], name="first")
+    variants = {"turned": sl.Variant(np.negative, layouts={t: turned})}
+    sl.Func(np.negative, [t[dims]], [out[dims]], name="second", variants=variants)
+    return sl.build_pipeline([a], [out])
+
+
+@pytest.mark.parametrize(("rank", "alignment"), [(2, 1), (5, 1), (8, 1), (5, 64)])
+def test_strides_of_many_dimensions_are_nested(rank: int, alignment: int) -> None:
+    """Each dimension lies within a step along the next, and so within one along all behind that."""
+    before = of_many_dimensions(rank, alignment)
+    p = sl.choose_variant(before, "second", "turned")
+    source = np.arange(3 * 2 ** (rank - 1)).reshape(3, *[2] * (rank - 1))
+    np.testing.assert_array_equal(p(source), before(source))
+
+
+def test_strides_that_are_too_much_to_compare() -> None:
+    with pytest.raises(sl.SchedulingError, match=r"not shown to leave room") as caught:
+        sl.choose_variant(of_many_dimensions(7, 64), "second", "turned")
+    assert "set_layout" not in str(caught.value)
+
+
 @pytest.mark.parametrize("alignment", [1, 64])
 def test_three_dimensions_in_a_loop(alignment: int) -> None:
     (z,) = sl.variables("z")

@@ -1,9 +1,11 @@
 """Whether the elements of a buffer lie apart under the strides that are asked for it.
 
 Proof idea. Of two dimensions of several elements each, all of the one lies within a step along the other; of all
-dimensions, neighbours are an element apart or more. Strides that somebody asked for when the graph was made need not be
-shown to leave room: a run says where they do not. So those of an allocation that holds no more than it did, and stands
-where it stood or further in, are as good as before. (What depends on a loop is another thing where the loop is.)
+dimensions, neighbours are an element apart or more. Where dimensions can be put in a row such that each lies within a
+step along the next, each lies within a step along all behind that, too. Strides that somebody asked for when the graph
+was made need not be shown to leave room: a run says where they do not. So those of an allocation that holds no more
+than it did, and stands where it stood or further in, are as good as before. (What depends on a loop is another thing
+where the loop is.)
 
 Invariant: after every edit, elements lie apart wherever they did before.
 """
@@ -20,7 +22,7 @@ from slinky.ir.statements import Alloc, For, If, Statement, has_strides, strides
 from slinky.symbolic.expressions import Expr, equal
 from slinky.symbolic.intervals import Box, box_symbols, not_empty
 from slinky.symbolic.proofs import Facts, prove
-from slinky.symbolic.traversal import union_of_symbols
+from slinky.symbolic.traversal import symbols, union_of_symbols
 
 
 def check_room(old: Version, version: Version, these: Iterable[int], copies: Mapping[int, int]) -> None:
@@ -37,10 +39,12 @@ def check_room(old: Version, version: Version, these: Iterable[int], copies: Map
         if was is not None and _is_as_good(old, version, was, alloc, known):
             continue
         if not (leave_room(alloc, alloc.box, known) and _fit_elements(alloc, known)):
+            before = None if was is None else was.statement
+            had_them = isinstance(before, Alloc) and before.layout == alloc.layout
             raise SchedulingError(
                 f"the strides that are asked for {alloc.buffer} are not shown to leave room for what it would hold",
                 place=statement_cursor(version, identity),
-                hint="do this first, and set its layout then (set_layout)",
+                hint="do this first, and set its layout then (set_layout)" if had_them else "",
             )
 
 
@@ -51,9 +55,20 @@ def leave_room(alloc: Alloc, box: Box, known: Facts) -> bool:
     known = known.also(not_empty(box))
     pairs = zip(strides_of(alloc), box, strict=True)
     dims = [(s, i.extent) for s, i in pairs if s is not None and not prove(i.extent <= 1, known)]
-    return all(
+    return _are_nested(dims, known) or all(
         prove(one >= other * count, known) or prove(other >= one * own_count, known)
         for (one, own_count), (other, count) in itertools.combinations(dims, 2)
+    )
+
+
+def _are_nested(dims: list[tuple[Expr, Expr]], known: Facts) -> bool:
+    """Whether dimensions of an element or more, given by strides and extents, each lie within a step along the next:
+    in the order of how much their strides are made of, as those of an array in some order are nested."""
+    if not dims:
+        return True
+    row = sorted(dims, key=lambda dim: len(symbols(dim[0])))
+    return prove(row[0][0] >= 0, known) and all(
+        prove(outer >= inner * count, known) for (inner, count), (outer, _) in itertools.pairwise(row)
     )
 
 

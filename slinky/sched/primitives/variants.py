@@ -108,7 +108,8 @@ def choose_variant(p: Pipeline, call: CallCursor, name: str | None) -> Any:
     (`compute_in_place`); one that takes an input or output of the pipeline in another dtype, or in an order; one that
     takes an intermediate so that somebody else uses who does not take it so, and has no variant that does, or several
     of other names; an intermediate in another dtype that lies in memory by strides that are asked for, or in an order
-    that is folded, or stored by blocks; a stage whose states somebody else uses.
+    that is folded, or stored by blocks, or of so many dimensions that its strides are not shown to leave room for what
+    lies within; a stage whose states somebody else uses.
 
     Cursors:
         call: the call.
