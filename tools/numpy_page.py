@@ -232,7 +232,9 @@ is done twice, that once. An array that shares memory with an argument, and that
   makes the function be traced at each call, if it is large.
 * **Refused** are random numbers, where what draws them is called, by whatever name (a generator that the function has
   as an argument or a global, where it is named), and writing to an argument: copy it first, as in `y = x.copy()`, or
-  give it away, as below. Code in place on other arrays (`y += 1`, `y[1:-1] = b`, `np.add(a, b, out=y)`) is understood.
+  give it away, as below. (Functions that write to what they are given, such as `np.put`, and `x.flat`, end the trace
+  instead, and do to an argument what they do in NumPy.) Code in place on other arrays (`y += 1`, `y[1:-1] = b`,
+  `np.add(a, b, out=y)`) is understood.
 * Where a function asks whether arrays are the same (`a is b`), it is called as it is with arrays that are; so it is
   where it returns a list or dictionary that something else holds.
 * Arrays of other classes and dtypes (masked arrays, objects, dates, other byte orders), arrays without elements, and
