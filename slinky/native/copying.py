@@ -69,7 +69,7 @@ def copier(copy: Copy, ranks: Sequence[int], dtype: np.dtype[Any], func: str, na
     parameters = tuple(each for each, _ in copy.arguments if each != "fill")
     printer = _Printer(copy, ranks, dtype, parameters, takes_fill)
     text = printer.function(name)
-    function = KernelFunction(LINES + text_of_move(dtype.itemsize), text, printer.said(func))
+    function = KernelFunction((LINES + text_of_move(dtype.itemsize),), text, printer.said(func))
     return Copier(name, function, parameters, frozenset(printer.divisors), takes_fill)
 
 

@@ -6,7 +6,7 @@ Invariant: each is printed once, under one name, before what calls it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 
 from slinky.ir.combined import formula_of
@@ -19,7 +19,7 @@ from slinky.native.c_functions import CFunction
 from slinky.native.copying import Copier, copier
 from slinky.native.embedding import Adapter, CFunctions, c_function_of
 from slinky.native.integers import UnprintableError
-from slinky.native.kernels import KernelFunction, kernel_function
+from slinky.native.kernels import KernelFunction, has_function, kernel_function
 from slinky.native.names import in_ascii
 from slinky.native.reducing import Reducer, reducer
 
@@ -32,6 +32,7 @@ class Kernels:
         self._others: dict[Hashable, str] = {}
         self._reducers: dict[object, Reducer] = {}
         self._copiers: dict[object, Copier] = {}
+        self._spread: dict[Formula, str] = {}
         self._texts: dict[str, KernelFunction] = {}
         self._calls: Counter[str] = Counter()
         self.functions = CFunctions()
@@ -50,7 +51,8 @@ class Kernels:
         found = self._names.get((formula, streams, ahead))
         if found is None:
             found = f"slinky_{in_ascii(func.name)}_{len(self._texts) + 1}"
-            text = kernel_function(formula, found, streams=streams, ahead=ahead)
+            spread = self._spread.setdefault(formula, f"{found}_spread")
+            text = kernel_function(formula, found, streams=streams, ahead=ahead, spread=spread)
             if text is None:
                 raise UnprintableError(f"{func.name} has no text in C")
             self._names[formula, streams, ahead] = found
@@ -128,9 +130,10 @@ class Kernels:
         """Whether there is a text for what a func computes."""
         before = self._calls.copy()
         try:
-            if formula_of(func) is not None:
-                self.name_of(func)
-            elif combined_of(func) is not None:
+            formula = formula_of(func)
+            if formula is not None:
+                return has_function(formula)
+            if combined_of(func) is not None:
                 self.reducer_of(func)
             elif isinstance(func.operation, Copy):
                 self.copier_of(func)
@@ -142,11 +145,10 @@ class Kernels:
             self._calls = before
         return True
 
-    def see(self, formula: Formula, called: str) -> None:
+    def see(self, formula: Formula, called: Iterable[str]) -> None:
         """A formula stands in the place of a call; its lines call some functions."""
         self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
-        if called:
-            self._before[called] = None
+        self._before.update(dict.fromkeys(called))
 
     def count(self) -> Counter[str]:
         """How often each function is called so far."""
@@ -176,7 +178,7 @@ class Kernels:
     def texts(self) -> list[str]:
         """The functions that are called. Those that are called from several places are compiled only once."""
         taken = {name: each for name, each in self._texts.items() if self._calls[name]}
-        before = self._before | dict.fromkeys(each.called for each in taken.values() if each.called)
+        before = self._before | dict.fromkeys(text for each in taken.values() for text in each.called)
         others = self.functions.texts(self._called(), self.rank)
         own = (each.own + "slinky_shared " * (self._calls[n] > 1) + each.text for n, each in taken.items())
         return [*others, *before, *own]

@@ -16,6 +16,7 @@ without contraction, with integers that wrap.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from enum import Enum, auto
 from functools import lru_cache
 from typing import Any, assert_never
 
@@ -114,24 +115,42 @@ class KernelFunction:
     """A function of other C code, or lines of one; the functions that these call, to stand before, which may be there
     already; and further ones that nobody else calls."""
 
-    called: str
+    called: tuple[str, ...]
     text: str
     own: str = ""
 
 
 def kernel_function(
-    formula: Formula, name: str, results: Sequence[Result] = (), *, streams: bool = False, ahead: Sequence[int] = ()
+    formula: Formula,
+    name: str,
+    results: Sequence[Result] = (),
+    *,
+    streams: bool = False,
+    ahead: Sequence[int] = (),
+    spread: str = "",
 ) -> KernelFunction | None:
     """The same as a function for other C code, of arrays that have elements, each where its dtype wants it; outputs of
     the same extents; a single one may be such that it `streams` (`streaming`), and inputs such that memory `ahead` is
-    asked for.
+    asked for. Arrays of which elements do not follow each other take a function of their own, whose name may be given,
+    as it is the same for all functions of these results.
 
     It returns nothing, and leaves the exceptions of floating point arithmetic to who calls it.
     """
     try:
-        return _Kernel(formula, results or (formula.result,), streams=streams, ahead=ahead).function(name)
+        kernel = _Kernel(formula, results or (formula.result,), streams=streams, ahead=ahead)
+        return kernel.function(name, spread or f"{name}_spread")
     except UnknownError:
         return None
+
+
+@lru_cache(maxsize=4096)
+def has_function(formula: Formula) -> bool:
+    """Whether there is such a function of a formula."""
+    try:
+        _Kernel(formula, (formula.result,)).require_text()
+    except UnknownError:
+        return False
+    return True
 
 
 def dense_function(
@@ -177,7 +196,7 @@ def is_exact(formula: Formula) -> bool:
     functions = map(function_of_step, steps)
     if any(map(is_product_of_single, steps)) or not all(each is None or each.is_exact for each in functions):
         return False
-    return kernel_function(formula, NAME) is not None
+    return has_function(formula)
 
 
 def is_known(formula: Formula, number: int) -> bool:
@@ -214,6 +233,15 @@ class _Place:
     """Whether what is narrow is an integer of 32 bits there (`lanes`)."""
 
 
+class Rows(Enum):
+    """Which arrays loops are for: those of which elements follow each other along the innermost dimension, others, for
+    which dimensions are put in order before, or any."""
+
+    ANY = auto()
+    DENSE = auto()
+    SPREAD = auto()
+
+
 class _Kernel:
     """A formula on its way to C. The outputs are named and numbered behind the inputs."""
 
@@ -231,6 +259,7 @@ class _Kernel:
         self.names = [*self.inputs, *self.outputs]
         if steps_apart(formula):
             raise UnknownError
+        self.dtypes = list(self._dtypes())
         self.live = live_steps(formula) if results == (formula.result,) else list(range(len(formula.steps)))
         self.functions = {n: found for n in self.live if (found := function_of_step(formula.steps[n])) is not None}
         self.clipped = {} if self.functions else clipped_conversions(formula, self.live)
@@ -242,30 +271,33 @@ class _Kernel:
         """The whole file."""
         empty = f"if ({' || '.join(f'n{d} == 0' for d in range(self.rank))}) return 0;"
         lines = [*self._extents(), empty, *self._places(), *self._alignment(), *self._turning(), *self._merging()]
-        lines += ["feclearexcept(FE_ALL_EXCEPT);", *self._nest(is_usual=True), f"return {OCCURRED};"]
+        lines += ["feclearexcept(FE_ALL_EXCEPT);", *self._nest(Rows.ANY), f"return {OCCURRED};"]
         body = "\n".join(f"    {line}" for line in lines)
         own = "".join(f"\n{text}" for text in self._called(body))
         return f"{HEAD}{own}\nint {NAME}({', '.join(self._parameters())})\n{{\n{body}\n}}\n"
 
-    def function(self, name: str) -> KernelFunction:
-        """A function for other C code."""
+    def require_text(self) -> None:
+        """Raises `UnknownError` if there is no text of a line."""
+        _ = list(self._loop(set(self.names)))
+
+    def function(self, name: str, spread: str) -> KernelFunction:
+        """A function for other C code, and the one that it calls for arrays that are `spread`."""
         unasked = set(range(self.formula.rank)) - self.formula.asked_dims()
         quiet = [f"(void)first{d};" for d in sorted(unasked) if self.formula.has_coordinates()]
         places = [*quiet, *self._extents(), *self._places()]
-        spread = [*places, *self._turning(), *self._merging(), *self._nest()]
         given = ", ".join(each.rpartition(" ")[2].lstrip("*") for each in self._parameters())
-        dense = [*places, f"if ({self._is_spread()}) {{", f"    {name}_spread({given});", "    return;", "}"]
-        dense += [*self._merging(), *self._nest(is_usual=True, is_dense=True)]
-        text = self._as_function(f"NOT_INLINED static void {name}_spread", spread) + self._as_function(
-            f"static void {name}", dense
-        )
-        return KernelFunction("\n".join([_NOT_INLINED, *self._called(text)]), text)
+        dense = [*places, f"if ({self._is_spread()}) {{", f"    {spread}({given});", "    return;", "}"]
+        dense += [*self._merging(), *self._nest(Rows.DENSE)]
+        own = [*places, *self._turning(), *self._merging(), *self._nest(Rows.SPREAD)]
+        other = self._as_function(f"NOT_INLINED static void {spread}", own)
+        text = self._as_function(f"static void {name}", dense)
+        return KernelFunction((_NOT_INLINED, *self._called(other + text), other), text)
 
     def dense_function(self, name: str) -> KernelFunction:
         """The same of dense arrays alone."""
-        lines = [*self._extents(), *self._places(), *self._merging(), *self._nest(is_usual=True, is_dense=True)]
+        lines = [*self._extents(), *self._places(), *self._merging(), *self._nest(Rows.DENSE)]
         text = self._as_function(f"static void {name}", lines)
-        return KernelFunction("\n".join([_NOT_INLINED, *self._called(text)]), text)
+        return KernelFunction((_NOT_INLINED, *self._called(text)), text)
 
     def _as_function(self, head: str, lines: Sequence[str]) -> str:
         body = "\n".join(f"    {line}" for line in without_unused(lines))
@@ -324,7 +356,7 @@ class _Kernel:
         lines += [f"{'    ' * len(around)}{line}" for line in body]
         lines += [f"{'    ' * depth}}}" for depth in reversed(range(len(around)))]
         text = "\n".join(without_unused(lines))
-        return None if RAISED in text else KernelFunction("\n".join(self._called(text)), text)
+        return None if RAISED in text else KernelFunction(tuple(self._called(text)), text)
 
     def _called(self, body: str) -> list[str]:
         return [
@@ -400,26 +432,30 @@ class _Kernel:
             yield f"if ({' && '.join([*before, *follows])}) {{ n{self.rank - 1} *= n{d}; n{d} = 1; }}"
 
     def _dtype(self, k: int) -> np.dtype[Any]:
-        if k >= len(self.inputs):
-            return self.formula.dtype_of(self.results[k - len(self.inputs)])
+        return self.dtypes[k]
+
+    def _dtypes(self) -> Iterator[np.dtype[Any]]:
+        """The dtype of each array. Raises `UnknownError` where nothing says that of an input."""
         operands = [*(operand for step in self.formula.steps for operand in step.operands), self.formula.result]
-        found = [each.dtype for each in operands if isinstance(each, Element) and each.input == k]
-        if not found:
-            raise UnknownError
-        return found[0]
+        given = {each.input: each.dtype for each in reversed(operands) if isinstance(each, Element)}
+        for k in range(len(self.inputs)):
+            if k not in given:
+                raise UnknownError
+            yield given[k]
+        yield from map(self.formula.dtype_of, self.results)
 
     # Loops --------------------------------------------------------------------------------------------------------
 
-    def _nest(self, *, is_usual: bool = False, is_dense: bool = False) -> Iterator[str]:
-        """The loops, where it may be known that elements follow each other along the innermost dimension; if that
-        `is_usual`, the ones where they do are as fast as they can be."""
+    def _nest(self, rows: Rows) -> Iterator[str]:
+        """The loops over arrays of such rows; where elements follow each other in all, they are as fast as they can be,
+        but in a function that is there for the others."""
         inner = self.rank - 1
         moving = [k for k in range(len(self.names)) if inner in self._axes(k)]
         loop = dense = list(self._loop({self.names[k] for k in moving}))
         notes = any(f"&{RAISED})" in line for line in loop)
-        if is_dense and self.streams and not notes and self._may_stream():
+        if rows is Rows.DENSE and self.streams and not notes and self._may_stream():
             dense = list(self._loop({self.names[k] for k in moving}, streams=True))
-        elif is_usual and not notes and not self.functions and self._goes_by_lanes(moving):
+        elif rows is not Rows.SPREAD and not notes and not self.functions and self._goes_by_lanes(moving):
             dense = list(self._loop({self.names[k] for k in moving}, by_lanes=True))
         if notes:
             yield f"int {RAISED} = 0;"
@@ -432,11 +468,14 @@ class _Kernel:
             yield f"const int noted = fetestexcept({errors});"
         if dense is not loop:  # plain loops ask for nothing
             yield from declared(self.ahead)
-        yield "{" if is_dense else f"if ({self._is_dense()}) {{"
-        yield from (f"    {line}" for line in self._dense(dense))
-        if not is_dense:
+        yield f"if ({self._is_dense()}) {{" if rows is Rows.ANY else "{"
+        if rows is not Rows.SPREAD:
+            yield from (f"    {line}" for line in self._dense(dense))
+        if rows is Rows.ANY:
             yield "} else {"
-            yield from (f"    {line}" for line in self._gathered(loop, moving))
+        if rows is not Rows.DENSE:
+            most = f"{self._is_dense()} ? n{inner} : {turning.COLUMNS}" if rows is Rows.SPREAD else str(turning.COLUMNS)
+            yield from (f"    {line}" for line in self._gathered(loop, moving, most))
         yield "}"
         if notes:
             yield f"if ({RAISED}) feraiseexcept({RAISED});"
@@ -457,9 +496,9 @@ class _Kernel:
         yield f"const intptr_t n = n{inner};"
         yield from self._around([f"for (intptr_t i{d} = 0; i{d} < n{d}; i{d}++) {{" for d in range(inner)], loop)
 
-    def _gathered(self, loop: Sequence[str], moving: Sequence[int]) -> Iterator[str]:
-        """The nest where some do not: these are gathered before, a few columns of a row at a time, or scattered
-        afterwards."""
+    def _gathered(self, loop: Sequence[str], moving: Sequence[int], most: str) -> Iterator[str]:
+        """The nest where some do not: these are gathered before, so many columns of a row at a time at most, or
+        scattered afterwards."""
         *others, inner = range(self.rank)
         tiled = others.pop() if self._may_go_by_tiles else None
         around = [f"for (intptr_t i{d} = 0; i{d} < n{d}; i{d}++) {{" for d in others]
@@ -468,7 +507,7 @@ class _Kernel:
         end = f"({_least('start + rows', f'n{tiled}')})"
         around += [f"for (intptr_t i{tiled} = start; i{tiled} < {end}; i{tiled}++) {{"] if tiled is not None else []
         size = max(self._dtype(k).itemsize for k in range(len(self.names)))
-        yield from turning.tiles(self.rank, self.names, size, is_turned=tiled is not None)
+        yield from turning.tiles(self.rank, self.names, size, most, is_turned=tiled is not None)
         buffers, before, after = [], [], []
         for k in moving:
             name, of, size = self.names[k], type_of(self._dtype(k)), self._dtype(k).itemsize

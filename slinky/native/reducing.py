@@ -405,7 +405,7 @@ def reducer(combined: Combined, rank: int, given: np.dtype[Any], result: np.dtyp
     axes: list[Axis | None] = [Axis(kept.index(d)) if d in kept else None for d in range(rank)]
     shape = Formula(len(kept), (tuple(axes),), (), Element(0, result))
     return Reducer(
-        name, KernelFunction(head, with_words(_FUNCTION, words), own), shape, (given.itemsize, result.itemsize)
+        name, KernelFunction((head,), with_words(_FUNCTION, words), own), shape, (given.itemsize, result.itemsize)
     )
 
 

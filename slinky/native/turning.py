@@ -102,14 +102,14 @@ def turning(rank: int, names: Sequence[str], *, may_turn: bool) -> Iterator[str]
     yield f"const int is_tiled = nearer{before} && farther;"
 
 
-def tiles(rank: int, names: Sequence[str], size: int, *, is_turned: bool) -> Iterator[str]:
-    """Lines that say how many `columns` are gathered at a time; and in how many `rows`, after
+def tiles(rank: int, names: Sequence[str], size: int, most: str, *, is_turned: bool) -> Iterator[str]:
+    """Lines that say how many `columns` are gathered at a time, so many at `most`; and in how many `rows`, after
     `turning`, where elements take so many bytes at most."""
     inner, before = rank - 1, rank - 2
     if not is_turned:
-        yield f"const intptr_t columns = {COLUMNS};"
+        yield f"const intptr_t columns = {most};"
         return
-    yield f"intptr_t columns = {COLUMNS};"
+    yield f"intptr_t columns = {most};"
     yield f"const intptr_t rows = is_tiled ? {_LINE // size} : 1;"
     yield "if (is_tiled) {"
     for name in names:

@@ -10,28 +10,27 @@ Invariant: what is left computes the same; whoever makes a variable does nothing
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 
 def without_unused(lines: Sequence[str]) -> list[str]:
     """Lines without variables that nothing in their block uses: the plan in Python needs some that C does not."""
-    blocks: list[Counter[str]] = [Counter()]
+    blocks: list[set[str]] = [set()]
     kept: list[str] = []
     for line in reversed(lines):
         declared = _DECLARED.match(line)
         name = declared[1] or declared[2] if declared else ""
-        if declared and not blocks[-1][name]:
+        if declared and name not in blocks[-1]:
             continue
-        if declared:
-            del blocks[-1][name]
         kept.append(line)
         if line.lstrip().startswith("}"):
-            blocks.append(Counter())
+            blocks.append(set())
         if line.endswith("{") and len(blocks) > 1:
             inside = blocks.pop()
-            blocks[-1] += inside
-        blocks[-1].update(word for word in _WORD.findall(line) if word != name)
+            blocks[-1] |= inside
+        blocks[-1].update(_WORD.findall(line))
+        if declared:
+            blocks[-1].discard(name)
     return kept[::-1]
 
 
