@@ -5,6 +5,7 @@
     python tests/numpy_programs.py --count 1000 --native -O1        # in C, compiled faster than for use
     python tests/numpy_programs.py --count 1000 --extremes          # at the ends of dtypes, to the bit
     python tests/numpy_programs.py --count 1000 --numbers           # with numbers among the arguments
+    python tests/numpy_programs.py --count 1000 --columns           # on arrays that all lie in columns
 
 Idea. A program grows line by line. Each line is made of a template, whose holes are filled with values that are there,
 and is run at once on arrays: what fails, or gives too much, is drawn again. So programs run without errors, and have
@@ -531,6 +532,7 @@ def main() -> int:
     parser.add_argument("--sanitize", action="store_true", help="with checks of addresses and of what C leaves open")
     parser.add_argument("--extremes", action="store_true", help="on what is at the ends of dtypes, with exact=True")
     parser.add_argument("--numbers", action="store_true", help="with numbers among the arguments")
+    parser.add_argument("--columns", action="store_true", help="on arrays that all lie in columns")
     options = parser.parse_args()
     is_moved = options.moved
     ways = in_c(options.O, options.sanitize, is_moved=is_moved) if options.native or is_moved else jits()
@@ -541,6 +543,11 @@ def main() -> int:
         from numpy_numbers import NUMBERED
 
         material = NUMBERED
+    if options.columns:
+        from slinky.frontend import lying
+
+        lying.LARGE = 0  # small ones count, too
+        material = in_columns(material)
     drawn = programs(options.seed, options.count, material)
     if options.show:
         for program in drawn:
@@ -586,6 +593,24 @@ def in_c(optimize: str, is_sanitized: bool, *, is_moved: bool) -> Ways:
     compiling.FLAGS = (*flags, *checks, "-Werror=overflow")  # type: ignore[assignment]
     streaming.LEAST_BYTES = 100  # small arrays go past the caches, too
     return {"moved": moved} if is_moved else {"in C": partial(jit, native=True, machine=PIECES)}
+
+
+def in_columns(material: Material) -> Material:
+    """The same arrays, all of them in columns, and of the lines those that are known in reverse."""
+    return attrs.evolve(
+        material,
+        made=lambda *given: np.array(material.made(*given), order="F"),
+        templates=[each for each in material.templates if not _IN_ROWS.search(each.text)],
+        statements=[each for each in material.statements if not _IN_ROWS.search(each.text)],
+    )
+
+
+_IN_ROWS = re.compile(
+    r"reshape|ravel|flat|take|ein|argsort|linspace|fft|partition|reduce|accumulate|isin|mat|@|dot|inner|outer|pack|vec|"
+    r"convolve|correlate|digitize|search|cross|unique|nonzero|count|hist|interp|trace|diag|tri|quantile|percentile|argm|"
+    r"float|int\(|if |item|repeat|kron|apply|choose|compress|select|tile|resize|logical_or|linalg|poly|trapez|average"
+)
+"""What is not."""
 
 
 def exactly(ways: Ways) -> Ways:

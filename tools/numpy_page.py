@@ -265,10 +265,11 @@ like do not take: [native.md](native.md#exceptions)). What stands in a block tha
 stands there, too, and not with what is around it; in C it is as fast as without. NumPy's loops warn once for each
 piece with an error, not once for each operation, which Python's usual filters show once. A function that says what
 becomes of warnings (`warnings.catch_warnings`) is called as it is. Results are NumPy's in dtype and shape, and arrays
-of their own in C order. A result that is a slice, a transpose or the like of an argument is a view of it here, too;
-reshapes, parts of a split and diagonals are arrays of their own, and so are several results that are views of one
-array that is computed, and arrays from outside that are returned. Arrays of their own can be written to, also where
-NumPy gives what cannot: diagonals, `np.broadcast_to`, imaginary parts of real numbers.
+of their own in C order, but for [arrays in columns](#arrays-in-columns). A result that is a slice, a transpose or the
+like of an argument is a view of it here, too; reshapes, parts of a split and diagonals are arrays of their own, and so
+are several results that are views of one array that is computed, and arrays from outside that are returned. Arrays of
+their own can be written to, also where NumPy gives what cannot: diagonals, `np.broadcast_to`, imaginary parts of real
+numbers.
 
 The memory of a result of 4 MB or more serves a later one when nobody sees it any more (on Linux): a system clears all
 memory that it hands out, which takes longer than much that is computed. It is told to the system as free meanwhile
@@ -299,6 +300,26 @@ By pieces, it is written when all is computed: where the function raises an erro
 function is called as it is, it is as far as the function came, as without slinky.) A part that the pipeline does not
 read, such as all of an `out` that is only filled, is computed there; other parts are computed beside it, and copied. An
 array that shares memory with another argument, or that cannot be written to, is given to the function as it is.
+
+## Arrays in columns
+
+Arrays of 1 MB or more may lie in columns, one after the other, as those of Fortran and of MATLAB's files, tables of
+pandas, and transposes do. Where all large ones that a function reads lie so, it runs on their transposes: loops and
+strips go along memory, as they do for rows, and results lie in columns, as NumPy's do (they are transposes of arrays
+that own the memory). So run arithmetic, views, padding and other copies, reductions and running sums along axes, sorts,
+filters and kernels of your own; a kernel's function is given transposes of pieces that lie in rows. A function is
+called as it is if something in it is not known with its axes in reverse (products of matrices, reshapes, transforms and
+others), or if of its large arrays some lie in rows and some in columns; `explain` says what stands against it.
+
+```python
+>>> table = np.asfortranarray(np.arange(200000.0).reshape(400, 500))
+>>> smooth = sl.jit(lambda x: (x[:-2] + x[1:-1] + x[2:]) / 3)
+>>> smooth(table).flags.f_contiguous
+True
+>>> "its arrays lie in columns, so it runs on their transposes" in smooth.explain(table)
+True
+
+```
 
 ## In C
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from slinky.frontend.nodes import Array, Index, Node, Operation, Shape, View, exactly, numbers
+from slinky.frontend.nodes import Array, Index, Node, Operation, Shape, View, exactly, index_of, numbers
 from slinky.frontend.sizes import Length, are_same, expr_of, value_of
 from slinky.frontend.views import seen
 from slinky.graph.copying import Source
@@ -42,6 +42,11 @@ class Part:
     index: tuple[Index, ...]
     counts: tuple[Length, ...]
     rules: tuple[Boundary | None, ...] | None = None
+
+    def reversed(self, rank: int) -> Part:
+        """Where the operand, of some rank, lies if all axes are in reverse."""
+        index = [index_of(i.offset, [(step, rank - 1 - axis) for step, axis in i.terms]) for i in reversed(self.index)]
+        return Part(tuple(index), self.counts[::-1], None if self.rules is None else self.rules[::-1])
 
 
 @attrs.frozen(eq=False)
@@ -133,6 +138,11 @@ class Assembled(Operation):
         is_near = isinstance(distance, Constant) and abs(distance.value) <= _NEAR
         return dims[k] + distance if is_near else None
 
+    def reversed(self, node: Node) -> Assembled:
+        """The same parts, each with its axes in reverse."""
+        parts = tuple(part.reversed(len(view.shape)) for part, view in zip(self.parts, node.operands, strict=True))
+        return attrs.evolve(self, parts=parts)
+
     def lengths(self) -> Iterator[Length]:
         """Where the parts lie."""
         for part in self.parts:
@@ -164,6 +174,10 @@ class Around(Assembled):
         index = tuple(Index(before, 1, d) for d, (before, _) in enumerate(widths))
         rules = tuple(Boundary.WRAP if any(each) else None for each in widths)
         return cls("pad", (Part(index, tuple(shape), rules),), widths=tuple(widths))
+
+    def reversed(self, node: Node) -> Assembled:
+        """The same, with its axes in reverse."""
+        return attrs.evolve(super().reversed(node), widths=self.widths[::-1])  # type: ignore[call-arg]
 
     def shape_around(self) -> Shape:
         """How large the copy is."""

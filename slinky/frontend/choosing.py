@@ -19,12 +19,14 @@ from typing import Any
 import attrs
 
 from slinky.errors import CompilationError, SchedulingError
+from slinky.frontend.columns import against, in_columns
 from slinky.frontend.contests import MOST_BYTES, InTurn
 from slinky.frontend.explaining import exported_in_words, schedule_in_words
 from slinky.frontend.exporting import Asked, Loaded, asked
 from slinky.frontend.halos import with_halos
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Runner, Traces
 from slinky.frontend.lowering import Lowered, lowered, scalars_named
+from slinky.frontend.lying import are_in_columns, is_in_columns
 from slinky.frontend.overlapping import computed_before_windows
 from slinky.frontend.running import runner, without_arrays
 from slinky.frontend.sizes import Length, lengths
@@ -70,7 +72,10 @@ class Chooser:
     ) -> Runner | None:
         """What runs a trace on arguments of just these sizes; None where the function itself, `as_written`, is as
         good."""
-        given = _given(traced, leaves, values)
+        found = self._as_they_lie(traced, leaves)
+        if found is None:
+            return None
+        traced, given = found, _given(found, leaves, values)
         if not given.results:
             return without_arrays(traced, given.of)
         plan = self._found(traced, given)
@@ -81,7 +86,23 @@ class Chooser:
         lowered, workers = self._lowered(traced), self._options.get("workers")
         scalars = lowered.scalars(*given.numbers)
         fixed = scalars, lowered.floats, given.of, workers
-        return runner(traced, plan, given.results, *fixed, chooses=self._chooses)
+        return runner(traced, plan, given.results, *fixed)
+
+    def _as_they_lie(self, traced: Traced, leaves: Sequence[Any]) -> Traced | None:
+        """The trace for arrays that lie in memory as these; None where the function itself is as good: NumPy's loops go
+        along columns, too."""
+        arrays = traced.arrays(leaves)
+        if not any(map(is_in_columns, arrays)):
+            return traced
+        found = self._of_columns(traced) if are_in_columns(arrays) else None
+        return found or (None if self._chooses else traced)
+
+    @staticmethod
+    def _of_columns(traced: Traced) -> Traced | None:
+        """The trace for arrays that lie in columns, if there is one."""
+        if traced.in_columns is None:
+            traced.in_columns = in_columns(traced) or traced
+        return None if traced.in_columns is traced else traced.in_columns
 
     def _run(self, traced: Traced, given: _Given, plan: Runs, leaves: Sequence[Any]) -> Any:
         return self._runner(traced, given, plan)(leaves)
@@ -91,7 +112,8 @@ class Chooser:
         was traced, which of the two ran shows in nothing but time, and it takes little memory."""
         if not getattr(plan, "keeps_bits", True):  # as C computes some functions
             return False
-        if not self._chooses or self.loaded is not None or not self._traces.keeps(traced) or traced.shares_otherwise:
+        is_kept = self._traces.keeps(traced.rows)
+        if not self._chooses or self.loaded is not None or not is_kept or traced.shares_otherwise:
             return False
         return _is_exact(traced) and all(
             computed_bytes(each, of) <= MOST_BYTES for each in (traced.nodes, traced.computed)
@@ -321,6 +343,14 @@ class Chooser:
 
     def in_words(self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) -> str:
         """What the schedule for such arguments is, and why."""
+        if traced.rows is traced and any(map(is_in_columns, traced.arrays(leaves))):
+            found = self._as_they_lie(traced, leaves)
+            if found is None:
+                why = against(traced) if are_in_columns(traced.arrays(leaves)) else "others in another order"
+                return f"called as it is: large arrays lie in columns, and {why}"
+            if found is not traced:
+                told = self.in_words(found, leaves, values)
+                return f"its arrays lie in columns, so it runs on their transposes\n{told}"
         given = _given(traced, leaves, values)
         shapes = given.shapes
         if self.loaded is not None:
@@ -350,10 +380,11 @@ def _is_exact(traced: Traced) -> bool:
 
 @attrs.frozen(eq=False)
 class _Given:
-    """Arguments of just the sizes that `of` tells, as a trace takes them. `shapes` are those of all arrays, `results`
-    the shapes and dtypes of those that are computed, and `numbers` the floats of one call, and the sizes that no array
-    tells."""
+    """Arguments of just the sizes that `values` say and `of` tells, as a trace takes them. `shapes` are those of all
+    arrays, `results` the shapes and dtypes of those that are computed, and `numbers` the floats of one call, and the
+    sizes that no array tells."""
 
+    values: Mapping[Expr, int]
     of: Callable[[Length], int]
     results: Sequence[tuple[tuple[int, ...], Any]]
     shapes: Shapes
@@ -364,7 +395,7 @@ def _given(traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) ->
     """What is known of the arguments of a trace, which are of just these sizes."""
     of = lengths(values)
     results = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
-    arrays = [array if number is None else leaves[number] for number, array in traced.sources]
+    arrays = traced.arrays(leaves)
     floats = traced.floats(traced.trace.reals.values(leaves) or ())
     shapes = (*(array.shape for array in arrays), *(shape for shape, _ in results))
-    return _Given(of, results, shapes, (floats, [values[symbol] for symbol in traced.untold]))
+    return _Given(values, of, results, shapes, (floats, [values[symbol] for symbol in traced.untold]))

@@ -17,6 +17,7 @@ from slinky.errors import ArgumentError
 from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import broadcast_to, lifted
 from slinky.frontend.given import trace_of
+from slinky.frontend.kernels_in_columns import reversed_kernel
 from slinky.frontend.nodes import Array, Node, Operation, exactly, told
 from slinky.frontend.sizes import Length, same
 from slinky.frontend.tables import EXACT, NotUnderstoodError
@@ -72,6 +73,15 @@ class Filter(Operation):
         places = [dim + begin for dim, begin in zip(dims, first, strict=True)]
         none = (None,) * len(dims)
         lowering.copy(node, [Source(raw[tuple(places)], none, none)], dims, None)
+
+    def reversed(self, node: Node) -> Operation | None:
+        """The same kernel for transposes."""
+        (result,) = node.results
+        rank = len(result.shape)
+        kernel = reversed_kernel(self.call.kernel, rank)
+        if kernel is None or any(len(view.shape) != rank for view in node.operands):
+            return None
+        return attrs.evolve(self, call=attrs.evolve(self.call, kernel=kernel))
 
     @property
     def effort_of_each(self) -> float | None:

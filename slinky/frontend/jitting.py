@@ -432,7 +432,8 @@ class Jit:
         if seconds is not None and most is None:
             raise TracingError(f"wait_native() waits for a number of seconds, or for None, got {cited(seconds)}")
         end = None if most is None else time.monotonic() + most
-        moves = [plan for traced in self._traces for plan in traced.scheduled.values() if isinstance(plan, Move)]
+        plans = [plan for traced in self._traces for each in traced.each_way for plan in each.scheduled.values()]
+        moves = [plan for plan in plans if isinstance(plan, Move)]
         are_begun = [move.begin() for move in moves]
         return all([move.wait(None if end is None else max(end - time.monotonic(), 0)) for move in moves] + are_begun)
 
@@ -444,7 +445,8 @@ class Jit:
         One folder takes any number of functions. `docs/native.md` says what it has to fit. Raises `ExportError` where
         there is nothing to write, or no place for it; `CompilationError` where there is no C compiler, or it fails.
         """
-        asked = [each for traced in self._traces for each in self._chooser.asked(traced)]
+        ways = [each for traced in self._traces for each in traced.each_way]
+        asked = [each for traced in ways for each in self._chooser.asked(traced)]
         return export(directory, self._settings(), asked, self._chooser.loaded)
 
     def load(self, directory: str | os.PathLike[str]) -> None:
@@ -457,7 +459,7 @@ class Jit:
         self._chooser.loaded = Loaded(directory, self._settings())
         self._ready.clear()
         for traced in self._traces:
-            traced.plan = traced.plan_in_c = traced.shown = None
+            traced.plan = traced.plan_in_c = traced.shown = traced.in_columns = None
             traced.scheduled.clear()
             traced.asked.clear()
 

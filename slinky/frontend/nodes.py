@@ -152,6 +152,10 @@ class Operation:
         not what they are around the function."""
         return self
 
+    def reversed(self, node: Node) -> Operation | None:
+        """What a node does with the axes of its operands and results in reverse; None if that is not known."""
+        return None
+
     def lengths(self) -> Iterator[Length]:
         """The lengths in it."""
         return iter(())
@@ -232,6 +236,9 @@ class Node:
         self.operation, self.operands = Source(array, self.name, self.in_c_order), ()
 
 
+_NO_ARRAY = np.empty(0)
+
+
 class Source(Operation):
     """An array that is there: an argument, or one that the function has, of which a copy is in C order."""
 
@@ -257,6 +264,10 @@ class Source(Operation):
     def compute(self, operands: Sequence[Array], node: Node) -> tuple[Array, ...]:
         """The array."""
         return (self.array,)
+
+    def reversed(self, node: Node) -> Operation:
+        """The transpose of what is given, which is not kept."""
+        return Source(_NO_ARRAY, self.name, self.in_c_order)
 
     def key(self, of: Callable[[Length], Hashable]) -> Hashable | None:
         """Any array will do."""

@@ -21,7 +21,7 @@ import attrs
 import numpy as np
 
 from slinky.frontend.accumulating import RUNNING, run_into
-from slinky.frontend.nodes import Array, Node, Operation, Source, exactly, numbers
+from slinky.frontend.nodes import Array, Node, Operation, Shape, Source, exactly, numbers
 from slinky.frontend.reals import Told, now
 from slinky.frontend.sizes import Length, are_same, value_of
 from slinky.frontend.streaming import TOTAL, streamed
@@ -125,6 +125,10 @@ class Pointwise(Operation):
             arguments=arguments,
             in_place=isinstance(self.function, np.ufunc) and not any(adapters) and not (self.masked or self.ignored),
         )
+
+    def reversed(self, node: Node) -> Operation:
+        """The same: it knows of no axes."""
+        return self
 
     def lengths(self) -> Iterator[Length]:
         """The sizes among the arguments."""
@@ -289,6 +293,29 @@ class Along(Operation):
             reduction=reduction,
         )
 
+    def reversed(self, node: Node) -> Operation | None:
+        """The same along the same axes, if it is a function of NumPy's that does the same along all."""
+        if self.function not in _OF_AXES:
+            return None
+        shape = node.operands[0].shape
+        last = len(shape) - 1
+        axes, removed = (tuple(sorted(last - axis for axis in own)) for own in (self.axes, self.removed))
+        axis = dict(self.keywords)["axis"]
+        if axis is not None:
+            axis = tuple(last - each for each in axis) if isinstance(axis, tuple) else last - axis
+        keywords = tuple((key, axis if key == "axis" else value) for key, value in self.keywords)
+        return attrs.evolve(self, axes=axes, removed=removed, keywords=keywords, wide=self._wide_in_reverse(shape))
+
+    def _wide_in_reverse(self, shape: Shape) -> tuple[int, ...]:
+        """Which axes of operands of a shape are wide if all are in reverse: as it is known of those behind the first
+        one removed; others are taken to be."""
+        if self.exactness == "exact" or not self.removed:
+            return ()
+        first, end = min(self.removed), max(self.removed)
+        kept = [d for d in range(end) if d not in self.removed]
+        wide = [d for d in kept if (d in self.wide if d > first else not are_same(1, shape[d]))]
+        return tuple(len(shape) - 1 - d for d in reversed(wide))
+
     def _dims(self, rank: int, lowering: Lowering) -> tuple[Variable, ...]:
         """The dimensions of a result of some rank, by the names that its operands' have, but for those removed."""
         of_operands = lowering.dims(rank + len(self.removed))
@@ -313,6 +340,16 @@ class Along(Operation):
         if any(callable(value) for _, value in self.keywords):
             return None
         return ("along", self.function, self.axes, self.removed, self.wide, exactly(dict(self.keywords)))
+
+
+_OF_AXES = frozenset(
+    {
+        *(np.sum, np.prod, np.mean, np.var, np.std, np.nansum, np.nanprod, np.nanmean, np.nanvar, np.nanstd),
+        *(np.min, np.max, np.amin, np.amax, np.ptp, np.nanmin, np.nanmax, np.any, np.all, np.count_nonzero),
+        *(np.median, np.nanmedian, np.cumsum, np.cumprod, np.nancumsum, np.nancumprod, np.sort),
+    }
+)
+"""Functions that do the same along an axis whichever it is, to all axes that they are given in any order."""
 
 
 def _lies_as_made(target: Array) -> bool:
@@ -537,6 +574,10 @@ class Ramp(Operation):
         """A func without operands."""
         arguments = {"start": lowering.expr(self.start), "step": self.step}
         lowering.func(node, _ramp, [], lowering.dims(1), arguments=arguments, pass_buffers=True)
+
+    def reversed(self, node: Node) -> Operation:
+        """The same: it has one axis."""
+        return self
 
     def lengths(self) -> Iterator[Length]:
         """The first number."""

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from slinky.errors import SlinkyError
+from slinky.frontend.columns import InColumns
 from slinky.frontend.donating import GivenAsItIsError
-from slinky.frontend.nodes import Array, Node
+from slinky.frontend.nodes import Node
 from slinky.frontend.operations import Along, Contraction
 from slinky.frontend.sizes import Length
 from slinky.frontend.to_native import Runs
@@ -43,43 +44,41 @@ def runner(
     floats: Sequence[str],
     of: Callable[[Length], int],
     workers: int | None,
-    *,
-    chooses: bool,
 ) -> Runner:
     """What runs a trace on arguments of just the sizes that `of` tells, whose outputs have these shapes and dtypes, by
-    so many threads (None: as many as there are); where it `chooses`, large arrays in columns are left to NumPy, whose
-    loops go along these. The `scalars` are those of this call, of which the `floats` are told at each one.
+    so many threads (None: as many as there are). The `scalars` are those of this call, of which the `floats` are told
+    at each one.
 
     What it gives raises `OtherFloatsError` for floats of which something else is true than was asked.
     """
-    sources, give, enter = traced.sources, traced.giver(of), plan.enter
+    give, enter = traced.giver(of), plan.enter
     tell = _telling(traced, scalars, floats)
-    numbers = [number for number, _ in sources if number is not None]
+    numbers = [number for number, _ in traced.sources if number is not None]
     empty = _empty(shapes, workers, goes_once=all(map(_goes_once, traced.nodes)))
 
     def run_on(leaves: Any) -> Any:
         reals, numbers_of = tell(leaves)
-        arrays = [array if number is None else leaves[number] for number, array in sources]
+        arrays = traced.arrays(leaves)
         outputs = [empty(shape, dtype) for shape, dtype in shapes]
         enter((*arrays, *outputs), numbers_of)
-        return give(leaves, outputs, _NOTHING, reals)
+        return give(leaves, traced.as_given_back(outputs), _NOTHING, reals)
 
     def write_on(leaves: Any) -> Any:
         reals, numbers_of = tell(leaves)
-        arrays = [array if number is None else leaves[number] for number, array in sources]
+        arrays = traced.arrays(leaves)
         outputs, as_given = traced.targets(leaves, shapes, of), traced.as_given(leaves, of)
         enter((*arrays, *outputs), numbers_of)
         traced.hand_over(leaves, outputs, of)
         return give(leaves, outputs, as_given, reals)
 
     found: Runner = write_on if traced.written else run_on
-    is_alone = traced.is_one_array and len(shapes) == 1
-    if is_alone and numbers and not traced.written and len(numbers) == len(sources):
+    is_alone = traced.is_one_array and len(shapes) == 1 and not isinstance(traced, InColumns)
+    if is_alone and numbers and not traced.written and len(numbers) == len(traced.sources):
         is_told = bool(traced.trace.reals)
         found = _of_arguments(plan, numbers, *shapes[0], tell if is_told else scalars, empty)
         found = _scalar_of(found) if traced.is_scalar else found
     vars(found)["plan"] = plan
-    return _guarded(traced, found, chooses=chooses)
+    return _guarded(traced, found)
 
 
 def without_arrays(traced: Traced, of: Callable[[Length], int]) -> Runner:
@@ -185,18 +184,6 @@ def _scalar_of(run: Runner) -> Runner:
     return lambda leaves: run(leaves)[()]
 
 
-def _for_rows(run: Runner) -> Runner:
-    """The same, for arrays that lie in rows."""
-
-    def run_in_rows(leaves: Any) -> Any:
-        for leaf in leaves:
-            if isinstance(leaf, np.ndarray) and not leaf.flags.c_contiguous and _in_columns(leaf):
-                raise GivenAsItIsError("a large array lies in columns")
-        return run(leaves)
-
-    return run_in_rows
-
-
 def at_once(traced: Traced, leaves: Any, of: Callable[[Length], int]) -> Any:
     """What a trace gives that has just been made, for the arguments that it was made with: operation after operation,
     on whole arrays, as NumPy does it."""
@@ -212,22 +199,10 @@ def at_once(traced: Traced, leaves: Any, of: Callable[[Length], int]) -> Any:
     return traced.giver(of)(leaves, outputs, as_given, ())
 
 
-def _in_columns(array: Array) -> bool:
-    """Whether neighbours along the last axis of a large array lie far from each other, and those along another do not:
-    lines of these are a line of the cache for each element."""
-    if array.ndim < 2 or array.nbytes < _LARGE:
-        return False
-    *others, last = map(abs, array.strides)
-    return bool(last >= _CACHE_LINE > min(others))
-
-
-_LARGE, _CACHE_LINE = 1 << 20, 64
-
-
-def _guarded(traced: Traced, run: Runner, *, chooses: bool) -> Runner:
-    """The same, for arrays in C order alone where results depend on that, or where it is to be fast."""
+def _guarded(traced: Traced, run: Runner) -> Runner:
+    """The same, for arrays in C order alone where results depend on that."""
     if not traced.needs_c_order:
-        return _for_rows(run) if chooses else run
+        return run
 
     def run_in_order(leaves: Any) -> Any:
         if not all(leaf.flags.c_contiguous for leaf in leaves if isinstance(leaf, np.ndarray)):

@@ -151,6 +151,14 @@ class Traced:
         self.is_empty = any(type(n) is int and n == 0 for shape in shapes for n in shape)
         self.lives_on = False
         """Whether it was kept for other calls, by whatever kind of arguments, and so has let go of those of its own."""
+        self.in_columns: Traced | None = None
+        """The same for arrays that lie in columns, once there have been some; itself where it is not known."""
+        self.forget()
+        self._owners.clear()
+        arguments.given.clear()
+
+    def forget(self) -> None:
+        """Know of no plans, and of no times."""
         self.plan: Lowered | None = None
         self.plan_in_c: Lowered | None = None
         self.shown: Pipeline | None = None
@@ -158,8 +166,24 @@ class Traced:
         self.asked: dict[Shapes, Numbers] = {}
         """What it was asked for: arrays of which shapes, with which numbers at first."""
         self._contests: dict[Hashable, Contest] = {}
-        self._owners.clear()
-        arguments.given.clear()
+
+    @property
+    def rows(self) -> Traced:
+        """The same for arrays that lie in rows: itself, if it is not one for columns."""
+        return self
+
+    @property
+    def each_way(self) -> list[Traced]:
+        """Itself, and the same for arrays that lie in columns, if there have been some."""
+        return [self] if self.in_columns is None or self.in_columns is self else [self, self.in_columns]
+
+    def arrays(self, leaves: Sequence[Any]) -> list[Array]:
+        """The arrays that are read, those given and others, as they are read."""
+        return [array if number is None else leaves[number] for number, array in self.sources]
+
+    def as_given_back(self, outputs: Sequence[Array]) -> Sequence[Array]:
+        """The arrays that it gives, of those that were computed."""
+        return outputs
 
     def contest(self, shapes: Shapes, plan: Runs) -> Contest:
         """Who is faster for arrays of about these shapes, the function as it is or this plan."""

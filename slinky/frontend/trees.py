@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from slinky.frontend.lying import is_in_columns
 from slinky.frontend.nodes import exactly
 from slinky.frontend.opened import Opened
 from slinky.frontend.reals import FLOATS
@@ -124,8 +125,9 @@ def kind_of(tree: Any, *, with_floats: bool = True) -> Hashable:
 def exact_kind(
     given: tuple[Any, ...], named: Mapping[str, Any] = MappingProxyType({}), *, with_floats: bool = True
 ) -> Hashable | None:
-    """All that decides what a call does, lengths included, where arguments are arrays and simple numbers, also in
-    tuples, named or not, lists and dictionaries; but for floats if these are told at each call."""
+    """All that decides what a call does, also lengths, and whether large arrays lie in columns, where arguments are
+    arrays and simple numbers, also in tuples, named or not, lists and dictionaries; but for floats if these are told at
+    each call."""
     found: list[Any] = []
     add = found.append
     if named:
@@ -136,6 +138,8 @@ def exact_kind(
         if kind is np.ndarray:
             add(each.shape)
             add(each.dtype)
+            if not each.flags.c_contiguous and is_in_columns(each):
+                add("in columns")
         elif kind is float:
             add(kind)
             if with_floats:
