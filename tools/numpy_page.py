@@ -305,11 +305,16 @@ array that shares memory with another argument, or that cannot be written to, is
 
 Arrays of 1 MB or more may lie in columns, one after the other, as those of Fortran and of MATLAB's files, tables of
 pandas, and transposes do. Where all large ones that a function reads lie so, it runs on their transposes: loops and
-strips go along memory, as they do for rows, and results lie in columns, as NumPy's do (they are transposes of arrays
-that own the memory). So run arithmetic, views, padding and other copies, reductions and running sums along axes, sorts,
-filters and kernels of your own; a kernel's function is given transposes of pieces that lie in rows. A function is
-called as it is if something in it is not known with its axes in reverse (products of matrices, reshapes, transforms and
-others), or if of its large arrays some lie in rows and some in columns; `explain` says what stands against it.
+strips go along memory, as they do for rows. So run arithmetic, views, padding and other copies, reductions and running
+sums along axes, sorts, filters and kernels of your own; a kernel's function is given transposes of pieces that lie in
+rows. A function is called as it is if something in it is not known with its axes in reverse (products of matrices,
+reshapes, transforms and others), or if of its large arrays some lie in rows and some in columns; `explain` says what
+stands against it.
+
+Results lie in columns, too, if NumPy is known to give such: ufuncs, `np.where`, `astype`, reductions, sorts and
+`np.concatenate` do for nothing but such arrays. (They are transposes of arrays that own the memory.) All else is in C
+order; so are all results of a function that asks for that order (`np.ascontiguousarray`, `x.copy()`, `order="C"`), or
+writes to arrays that it has made otherwise.
 
 ```python
 >>> table = np.asfortranarray(np.arange(200000.0).reshape(400, 500))

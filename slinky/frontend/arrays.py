@@ -44,6 +44,7 @@ from slinky.unloaded import is_masked
 
 _AS_IT_COMES = ("K", "k", "A", "a", None)
 _IN_COLUMNS = ("F", "f")
+_IN_ROWS = ("C", "c")
 
 Value = Any
 """What an operation may be given: a lazy array, an array, or a number."""
@@ -355,6 +356,8 @@ class LazyArray:
         if repeated:
             return  # there are no elements to write to
         if own.is_whole:
+            if all(view.result is not cell.result for view in given.result.node.operands):
+                self._trace.asked_for_rows = True  # it stays where it lies, in whatever order that is
             cell.result = whole_result(given, self._trace, cell.result.node.in_c_order)
             return
         given = indexed(given, tuple(slice(None) if axis in axes else 0 for axis in range(len(own.shape))))
@@ -423,6 +426,7 @@ class LazyArray:
             self._cell.uncertain = found._cell.uncertain = True  # in NumPy the same array, or a copy, by the layout
             return found
         found = _calling().cast(self, wanted)
+        self._trace.asked_for_rows |= order in _IN_ROWS
         return found.copied(order) if order in _IN_COLUMNS and not self.is_scalar else found
 
     def copy(self, order: str = "C") -> LazyArray:
@@ -431,6 +435,7 @@ class LazyArray:
 
     def copied(self, order: str = "K") -> LazyArray:
         """The elements in a place of their own, which is an array also where this is a scalar."""
+        self._trace.asked_for_rows |= order in _IN_ROWS
         return placed(whole_result(self._view, self._trace, order not in _IN_COLUMNS), self._trace)
 
     def require_c_order(self, order: str) -> None:

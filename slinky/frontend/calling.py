@@ -351,8 +351,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, given: tuple[Value, ...], keywords:
         if method == "__call__" and ufunc.signature is None:
             where = keywords.pop("where", True)
             keywords.pop("subok", None)
-            if keywords.pop("order", "K") in ("F", "f"):
+            order = keywords.pop("order", "K")
+            if order in ("F", "f"):
                 raise trace_of((given, out, where)).abandon(f"{ufunc.__name__} with order='F'")
+            trace_of((given, out, where)).asked_for_rows |= order in ("C", "c")
             keywords = {key: value for key, value in keywords.items() if value is not None}
             return pointwise(
                 ufunc, given, keywords, name=ufunc.__name__, into=True, out=out, where=where,

@@ -19,14 +19,14 @@ from typing import Any
 import attrs
 
 from slinky.errors import CompilationError, SchedulingError
-from slinky.frontend.columns import against, in_columns
+from slinky.frontend.columns import InColumns, against, in_columns
 from slinky.frontend.contests import MOST_BYTES, InTurn
 from slinky.frontend.explaining import exported_in_words, schedule_in_words
 from slinky.frontend.exporting import Asked, Loaded, asked
 from slinky.frontend.halos import with_halos
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Runner, Traces
 from slinky.frontend.lowering import Lowered, lowered, scalars_named
-from slinky.frontend.lying import are_in_columns, is_in_columns
+from slinky.frontend.lying import are_in_columns, is_in_columns, is_reversed
 from slinky.frontend.overlapping import computed_before_windows
 from slinky.frontend.running import runner, without_arrays
 from slinky.frontend.sizes import Length, lengths
@@ -94,15 +94,13 @@ class Chooser:
         arrays = traced.arrays(leaves)
         if not any(map(is_in_columns, arrays)):
             return traced
-        found = self._of_columns(traced) if are_in_columns(arrays) else None
-        return found or (None if self._chooses else traced)
-
-    @staticmethod
-    def _of_columns(traced: Traced) -> Traced | None:
-        """The trace for arrays that lie in columns, if there is one."""
-        if traced.in_columns is None:
-            traced.in_columns = in_columns(traced) or traced
-        return None if traced.in_columns is traced else traced.in_columns
+        if are_in_columns(arrays):
+            if traced.in_columns is None:
+                traced.in_columns = in_columns(traced, arrays) or traced
+            found = traced.in_columns
+            if isinstance(found, InColumns) and all(is_reversed(arrays[k]) for k in found.columns):
+                return found
+        return None if self._chooses else traced
 
     def _run(self, traced: Traced, given: _Given, plan: Runs, leaves: Sequence[Any]) -> Any:
         return self._runner(traced, given, plan)(leaves)

@@ -119,6 +119,7 @@ def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Valu
     if len(condlist) != len(choicelist) or not len(condlist):
         raise NotUnderstoodError("lists of other lengths")  # NumPy says so
     trace = trace_of((tuple(condlist), tuple(choicelist), default))
+    trace.asked_for_rows = True
     conditions = [lifted(each, trace) for each in condlist]
     values = [known(each) if type(each) is Size else each for each in (*choicelist, default)]
     choices = [each if type(each) in (int, float, complex) else lifted(each, trace) for each in values]
@@ -249,6 +250,7 @@ def tile(A: Value, reps: Any) -> LazyArray:  # noqa: N803
     if any(n < 1 or n > MOST_PARTS for n in counts) or array.is_scalar:
         raise NotUnderstoodError("counts")
     found = array.copied()
+    array._trace.asked_for_rows = True
     for _ in range(len(counts) - len(array._shape)):
         found = found[None]
     counts = [1] * (len(found._shape) - len(counts)) + counts

@@ -83,7 +83,7 @@ def _restoring(trace: Trace, arrays: Iterable[LazyArray]) -> Callable[[], None]:
     growing: list[Any] = [trace.made, trace.sources, trace.questions.held, trace.questions.roots]
     lists = [trace.copied, trace.watched]
     counts = [len(each) for each in (*growing, *lists)]
-    flags = trace.asked_for_layout, trace.asked_for_class
+    flags = trace.asked_for_layout, trace.asked_for_rows, trace.asked_for_class
 
     def restore() -> None:
         for cell, result, uncertain, by_layout in cells:
@@ -93,7 +93,7 @@ def _restoring(trace: Trace, arrays: Iterable[LazyArray]) -> Callable[[], None]:
         for each, count in zip((*growing, *lists), counts, strict=True):
             while len(each) > count:
                 each.popitem() if isinstance(each, dict) else each.pop()
-        trace.asked_for_layout, trace.asked_for_class = flags
+        trace.asked_for_layout, trace.asked_for_rows, trace.asked_for_class = flags
 
     return restore
 

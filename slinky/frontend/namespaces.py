@@ -179,7 +179,7 @@ class TracedNumpy(ModuleType):
         if type(a) is not LazyArray or named:
             return np.ascontiguousarray(a, dtype, **named)
         self._gives_array(a)
-        found = a.copied() if dtype is None else a.astype(dtype)
+        found = a.copied("C") if dtype is None else a.astype(dtype, "C")
         a._cell.uncertain = found._cell.uncertain = True
         return found if found._shape else found[None]
 

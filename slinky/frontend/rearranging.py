@@ -568,6 +568,7 @@ def full_like(
     wanted = array._shape if shape is None else tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if kind.kind == "b" and type(fill_value) is int:
         np.full((), fill_value, kind)  # raises what NumPy does of one beyond its integers
+    trace.asked_for_rows |= order in ("C", "c")
     in_c_order = order in ("C", "c") or (order not in ("F", "f") and array._view.is_in_c_order)
     value = converted(fill_value, kind, trace)
     wide = broadcast_to(value, wanted)

@@ -115,6 +115,8 @@ class Trace:
         self.file = file
         self._assigned: dict[Hashable, Node] = {}
         self.asked_for_layout = False
+        self.asked_for_rows = False
+        """Whether it makes arrays in C order, or writes to arrays that may be: its results may be such."""
         self.given_in_c_order = True
         self.is_labelled = False
         self.asked_for_class = False

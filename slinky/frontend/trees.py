@@ -138,7 +138,7 @@ def exact_kind(
         if kind is np.ndarray:
             add(each.shape)
             add(each.dtype)
-            if not each.flags.c_contiguous and is_in_columns(each):
+            if is_in_columns(each):
                 add("in columns")
         elif kind is float:
             add(kind)
