@@ -29,7 +29,7 @@ def copiers(copies: Sequence[tuple[Copy, Sequence[int], Any]]) -> list[Run]:
         arrays = [f"a[{n}]" for n in range(len(ranks) + 1)]
         count = sum(ranks) + len(copy.dims) + len(each.parameters)
         numbers = [f"n[{n}]" for n in range(count)]
-        parts += [each.function.called, each.function.own, each.function.text]
+        parts += [*each.function.called, each.function.own, each.function.text]
         parts.append(f"int run_{each.name}(const array **a, const int64_t *n);\n")
         parts.append(f"int run_{each.name}(const array **a, const int64_t *n)\n{{\n    (void)a; (void)n;\n")
         parts.append(f"    return {each.name}({', '.join([*arrays, *numbers])});\n}}\n")

@@ -238,8 +238,8 @@ MUTANTS += mutants(
     ("streaming: narrow results", "size == max([size, *sizes])", "True"),
     (
         "streaming: steps that note errors",
-        "if is_dense and self.streams and not notes and",
-        "if is_dense and self.streams and",
+        "if rows is Rows.DENSE and self.streams and not notes and",
+        "if rows is Rows.DENSE and self.streams and",
     ),
 )
 

@@ -129,10 +129,53 @@ MUTANTS += mutants(
 )
 
 MUTANTS += mutants(
-    "slinky/frontend/running.py",
-    ("tests/test_effects_of_functions.py",),
-    ("running: columns", "return bool(last >= _CACHE_LINE > min(others))", "return False"),
-    ("running: rows", "return bool(last >= _CACHE_LINE > min(others))", "return True"),
+    "slinky/frontend/lying.py",
+    ("tests/test_columns.py",),
+    ("lying: columns", "return bool(last >= CACHE_LINE > min(others))", "return False"),
+    ("lying: rows", "return bool(last >= CACHE_LINE > min(others))", "return True"),
+    (
+        "lying: others",
+        "any(map(is_in_columns, large)) and all(map(is_reversed, large))",
+        "any(map(is_in_columns, large))",
+    ),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/columns.py",
+    ("tests/test_columns.py",),
+    ("columns: sizes that no array tells", "self.untold = untold(self.nodes, self.outputs)", "pass"),
+    ("columns: C order that is asked for", "set() if rows.trace.asked_for_rows else ", ""),
+    ("columns: results that may be in rows", "view.is_whole and view.result in known", "True"),
+    ("columns: arguments that are written to", 'return "it writes to arguments"', "pass"),
+    ("columns: parts that are assigned to", " and not is_assignment(node)", ""),
+    ("columns: other axes", "not view.is_woven and axes == list(range(len(view.shape)))", "True"),
+    (
+        "columns: functions that look at more",
+        "isinstance(function, np.ufunc) or function in _IN_THE_SAME_ORDER",
+        "True",
+    ),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/kernels_in_columns.py",
+    ("tests/test_columns.py",),
+    ("columns: windows", "windows = kernel.windows(rank)[::-1]", "windows = kernel.windows(rank)"),
+    ("columns: places in windows", "at(place[::-1])", "at(place)"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/assembling.py",
+    ("tests/test_columns.py",),
+    ("columns: rules at the edges", "None if self.rules is None else self.rules[::-1])", "self.rules)"),
+    ("columns: counts", "self.counts[::-1]", "self.counts"),
+    ("columns: widths", "widths=self.widths[::-1]", "widths=self.widths"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/operations.py",
+    ("tests/test_columns.py",),
+    ("columns: axes that are wide", "wide=self._wide_in_reverse(shape)", "wide=self.wide"),
+    ("columns: wide axes known", "d in self.wide if d > first else not are_same(1, shape[d])", "True"),
 )
 
 MUTANTS += mutants(
