@@ -130,7 +130,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/frontend/lying.py",
-    ("tests/test_columns.py",),
+    ("tests/test_columns.py", "tests/test_effects_of_functions.py"),
     ("lying: columns", "return bool(last >= CACHE_LINE > min(others))", "return False"),
     ("lying: rows", "return bool(last >= CACHE_LINE > min(others))", "return True"),
     (
@@ -147,7 +147,7 @@ MUTANTS += mutants(
     ("columns: C order that is asked for", "set() if rows.trace.asked_for_rows else ", ""),
     ("columns: results that may be in rows", "view.is_whole and view.result in known", "True"),
     ("columns: arguments that are written to", 'return "it writes to arguments"', "pass"),
-    ("columns: parts that are assigned to", " and not is_assignment(node)", ""),
+    ("columns: copies that look at more", " and operation.name in _COPIES", ""),
     ("columns: other axes", "not view.is_woven and axes == list(range(len(view.shape)))", "True"),
     (
         "columns: functions that look at more",

@@ -155,6 +155,7 @@ IN_ROWS: dict[str, Callable[[Array], Any]] = {
     "more axes": lambda a: (a[:, :, None] * np.arange(3.0)).sum(axis=0),
     "tile": lambda a: np.tile(a * 2, (2, 1)),
     "select": lambda a: np.select([a > 3, a > 20], [a, a * 2], 0),
+    "padded parts": lambda a: np.pad(a[1:-1, 1:-1], 1) + 0,
     "rounded parts": lambda a: np.round(a[1:-1, 1:-1], 1) + 0,
     "turned": lambda a: (a * 2).T,
     "turned and used": lambda a: a.T * 2,

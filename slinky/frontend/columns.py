@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.assembling import Assembled
-from slinky.frontend.assignments import is_assignment
 from slinky.frontend.lowering import untold
 from slinky.frontend.lying import is_large
 from slinky.frontend.nodes import Array, Node, Result, Source, View, index_of
@@ -123,7 +122,7 @@ def _results_in_columns(nodes: Sequence[Node], columns: Collection[int]) -> set[
         is_known = (
             (isinstance(operation, Pointwise) and _is_in_the_same_order(operation.function))
             or (isinstance(operation, Along) and operation.function not in _IN_AN_ORDER_OF_THEIR_OWN)
-            or (isinstance(operation, Assembled) and operation.name in _COPIES and not is_assignment(node))
+            or (isinstance(operation, Assembled) and operation.name in _COPIES)
         )
         large = [view for view in node.operands if sum(i.axis is not None for i in view.index) > 1]
         if is_known and large and all(view.result in found and _keeps_columns(view) for view in large):
