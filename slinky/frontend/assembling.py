@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from slinky.frontend.nodes import Array, Index, Node, Operation, Shape, View, exactly, index_of, numbers
+from slinky.frontend.nodes import Array, Index, Node, Operation, Shape, View, exactly, in_reverse, numbers
 from slinky.frontend.sizes import Length, are_same, expr_of, value_of
 from slinky.frontend.views import seen
 from slinky.graph.copying import Source
@@ -45,8 +45,8 @@ class Part:
 
     def reversed(self, rank: int) -> Part:
         """Where the operand, of some rank, lies if all axes are in reverse."""
-        index = [index_of(i.offset, [(step, rank - 1 - axis) for step, axis in i.terms]) for i in reversed(self.index)]
-        return Part(tuple(index), self.counts[::-1], None if self.rules is None else self.rules[::-1])
+        index = in_reverse(self.index, rank)
+        return Part(index, self.counts[::-1], None if self.rules is None else self.rules[::-1])
 
 
 @attrs.frozen(eq=False)

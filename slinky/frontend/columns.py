@@ -21,7 +21,7 @@ import numpy as np
 from slinky.frontend.assembling import Assembled
 from slinky.frontend.lowering import untold
 from slinky.frontend.lying import is_large
-from slinky.frontend.nodes import Array, Node, Result, Source, View, index_of
+from slinky.frontend.nodes import Array, Node, Result, Source, View, in_reverse
 from slinky.frontend.operations import Along, Pointwise, as_it_is
 from slinky.frontend.traced import Traced
 
@@ -96,9 +96,7 @@ def reversed_graph(
 
 def _reversed(view: View, result: Result) -> View:
     """How a result in reverse is read, for what a view sees to be in reverse."""
-    last = len(view.shape) - 1
-    index = [index_of(i.offset, [(step, last - axis) for step, axis in i.terms]) for i in reversed(view.index)]
-    return View(result, tuple(index), view.shape[::-1])
+    return View(result, in_reverse(view.index, len(view.shape)), view.shape[::-1])
 
 
 _IN_THE_SAME_ORDER = (np.where, np.clip, as_it_is)

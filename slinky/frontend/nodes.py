@@ -279,6 +279,11 @@ def index_of(offset: Length, terms: Sequence[tuple[int, int]]) -> Index:
     return Index(offset, *terms[0], tuple(terms[1:])) if terms else Index(offset, 1, None)
 
 
+def in_reverse(index: Sequence[Index], rank: int) -> tuple[Index, ...]:
+    """Where axes are read if they, and the axes of the view, of some rank, are in reverse."""
+    return tuple([index_of(i.offset, [(step, rank - 1 - axis) for step, axis in i.terms]) for i in reversed(index)])
+
+
 def whole_view(result: Result) -> View:
     """A result, as it is."""
     return View(result, tuple(Index(0, 1, d) for d in range(len(result.shape))), result.shape)
