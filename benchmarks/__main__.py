@@ -36,6 +36,7 @@ BENCHMARKS = {
     "matmul": "(a x b) x c",
     "workloads": "array code of applications under sl.jit: options, distances, bodies, waves, currents, contrast",
     "ordinary": "ordinary functions of arrays of some megabytes under sl.jit as it is: is it ever slower?",
+    "steps": "functions that do a step again and again under sl.jit as it is: simulations, iterations",
     "apps": "twelve applications, as written and by schedules",
     "symbolic": "expressions, proofs and bounds",
     "rewrites": "primitives and forwarding: rates, and growth with the program",

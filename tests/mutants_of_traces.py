@@ -248,3 +248,82 @@ MUTANTS += mutants(
     ("shapes: as they are written", "        if are_same(product, goal):\n", "        if same(product, goal):\n"),
     ("shapes: now", "return value_of(a) == value_of(b) and same(a, b)", "return same(a, b)"),
 )
+
+MUTANTS += mutants(
+    "slinky/frontend/repeating.py",
+    ("tests/test_repeated_steps.py",),
+    ("repeating: where least goes on", "key=lambda at: crossing[at]", "key=lambda at: at"),
+    ("repeating: other places than the middle", "for part in _PLACES:", "for part in _PLACES[:1]:"),
+    ("repeating: in the order of making", "key=lambda node: node.serial", "key=lambda node: 0"),
+    ("repeating: sizes found equal", "given.questions.canonical(given.expr) if type", "given.expr if type"),
+    ("repeating: which of those outside", "outside.setdefault(result, len(outside))", "0"),
+    ("repeating: what is read inside", "if k is None else (k, result.number))", "if k is None else (0, 0))"),
+    (
+        "repeating: what is outside",
+        "return tuple(map(sign_of.__getitem__, piece)), tuple(read), kinds",
+        "return tuple(map(sign_of.__getitem__, piece)), tuple(read)",
+    ),
+    ("repeating: what ends up in results", "needed = self._kept | self._last.keys()", "needed = self._last.keys()"),
+    ("repeating: what later legs need", "self._last |= dict.fromkeys", "_ = dict.fromkeys"),
+    ("repeating: what is over", "self._last.get(each, -1) <= k and each", "self._last.get(each, -1) < 0 and each"),
+    ("repeating: too soon", "self._last.get(each, -1) <= k and each", "each"),
+    ("repeating: results are kept", " and each not in self._kept]", "]"),
+    ("repeating: floats", "floats = [self._floats[node] + j for node", "floats = [j for node"),
+    (
+        "repeating: so many funcs",
+        "for each in stretches.values()) > MOST_FUNCS:",
+        "for each in stretches.values()) < 0:",
+    ),
+    ("repeating: so often", ", default=0) < LEAST_LEGS:", ", default=0) < 1:"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/legs.py",
+    ("tests/test_repeated_steps.py",),
+    ("legs: results that are views", "if view.is_whole and number in made and", "if number in made and"),
+    ("legs: arguments as results", " and number in made and ", " and "),
+    ("legs: the same result twice", " and number not in self._places:", ":"),
+    ("legs: buffers of others", "        if id(array) in self._own:\n", "        if True:\n"),
+    ("legs: without a plan", "self.plan or self.lowered.unscheduled.compile()", "self.plan"),
+    ("legs: where it has moved", "return not self.moves and any(", "return any("),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/forced.py",
+    ("tests/test_repeated_steps.py",),
+    ("forced: known again", "self._known[kind] = link\n", "pass\n"),
+    ("forced: of such sizes", "(what, shapes, tuple(sizes))", "(what, tuple(sizes))"),
+    (
+        "forced: no arrays",
+        "found, stands = apart(made, ",
+        "return Stretch(list(nodes), list(views), 1)\n    found, stands = apart(made, ",
+    ),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/tracing.py",
+    ("tests/test_repeated_steps.py",),
+    (
+        "tracing: held in order",
+        "return sorted(found, key=lambda r: r.node.serial)",
+        "return sorted(found, key=lambda r: hash(r))",
+    ),
+    ("tracing: nodes of loops", "        self.made.clear()\n", ""),
+    ("tracing: arrays of loops", "        self.sources.clear()\n", ""),
+    ("tracing: origins of loops", "        self.origins.forget()\n", ""),
+    ("tracing: very many operations", "if self._operations >= MOST_OPERATIONS:", "if False:"),
+    ("tracing: for these sizes", "self.is_abandoned_here = True", "self.is_abandoned_here = False"),
+    ("tracing: small arrays", "if self.chooses and self._operations >= MANY", "if self._operations >= MANY"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/views.py",
+    ("tests/test_views_of_traces.py", "tests/test_sizes_of_traces.py"),
+    ("views: slices of other lengths", "key = (extent.expr, given.start,", "key = (given.start,"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/trials.py",
+    ("tests/test_effects_of_functions.py",),
+    ("trials: what it learned", " and not learned):", "):"),
+)

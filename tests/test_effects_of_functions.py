@@ -536,6 +536,14 @@ def test_a_long_first_trace_counts() -> None:
     assert trial.is_plain
 
 
+def test_a_long_first_trace_that_learned_something_does_not_count() -> None:
+    trial = Trial()
+    trial.took(2 * LONG_SECONDS, learned=True)
+    assert not trial.wants_plain
+    trial.took(2 * LONG_SECONDS, learned=True)  # what it learns now, it learns each time
+    assert trial.wants_plain
+
+
 def test_what_is_used_again_is_not_in_a_row() -> None:
     trial = traced(Trial(), 0.1, 0.1, 0.1)
     trial.restart()

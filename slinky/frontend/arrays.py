@@ -524,6 +524,7 @@ def made(
         node.in_c_order &= in_c_order
         trace.name_of(node)
         known = node.results
+        trace.grew(known)
         if key is not None:
             trace.made[key] = known
     if not trace.is_free:

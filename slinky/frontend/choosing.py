@@ -16,23 +16,30 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import attrs
-
 from slinky.errors import CompilationError, SchedulingError
 from slinky.frontend.columns import InColumns, against, in_columns
 from slinky.frontend.contests import MOST_BYTES, InTurn
-from slinky.frontend.explaining import exported_in_words, schedule_in_words
+from slinky.frontend.explaining import (
+    contest_in_words,
+    exported_in_words,
+    operations_in_words,
+    schedule_in_words,
+)
 from slinky.frontend.exporting import Asked, Loaded, asked
 from slinky.frontend.halos import with_halos
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Runner, Traces
-from slinky.frontend.lowering import Lowered, lowered, scalars_named
+from slinky.frontend.legs import InLegs, Link
+from slinky.frontend.lowering import Lowered, lowered, scalars_named, sources_of
 from slinky.frontend.lying import are_in_columns, is_in_columns, is_reversed
+from slinky.frontend.nodes import Source
 from slinky.frontend.overlapping import computed_before_windows
+from slinky.frontend.planned import Given, Planned
+from slinky.frontend.repeating import Leg, Legs, Stretch, legs_of
 from slinky.frontend.running import runner, without_arrays
 from slinky.frontend.sizes import Length, lengths
 from slinky.frontend.tables import EXACT_PIECES
-from slinky.frontend.to_native import Move, Runs, may_move
-from slinky.frontend.traced import Numbers, Shapes, Traced
+from slinky.frontend.to_native import Move, Moving, Runs, may_move
+from slinky.frontend.traced import Traced
 from slinky.frontend.tracing import PLANS, func_title, scheduled_for
 from slinky.frontend.worth import Estimate, computed_bytes, estimate, is_exact_arithmetic
 from slinky.pipeline import Pipeline
@@ -54,7 +61,6 @@ class Chooser:
         traces: Traces,
         backend: str,
         *,
-        chooses: bool,
         moves: bool,
     ) -> None:
         self.loaded: Loaded | None = None
@@ -64,7 +70,7 @@ class Chooser:
         self._by_pieces = rules.by_pieces
         self._traces = traces
         self._backend = backend
-        self._chooses = chooses
+        self._chooses = rules.chooses
         self._moves = moves
 
     def run_for(
@@ -81,12 +87,15 @@ class Chooser:
         plan = self._found(traced, given)
         return None if plan is None else self._tried(traced, given, plan, as_written)
 
-    def _runner(self, traced: Traced, given: _Given, plan: Runs) -> Runner:
+    def _runner(self, traced: Traced, given: Given, plan: Runs) -> Runner:
         """What runs a trace by a plan."""
-        lowered, workers = self._lowered(traced), self._options.get("workers")
-        scalars = lowered.scalars(*given.numbers)
-        fixed = scalars, lowered.floats, given.of, workers
-        return runner(traced, plan, given.results, *fixed)
+        scalars: dict[str, Any]
+        if isinstance(plan, InLegs):
+            scalars, floats = plan.scalars(given.numbers[0]), plan.floats
+        else:
+            lowered = self._lowered(traced)
+            scalars, floats = lowered.scalars(*given.numbers), lowered.floats
+        return runner(traced, plan, given.results, scalars, floats, given.of, self._options.get("workers"))
 
     def _as_they_lie(self, traced: Traced, leaves: Sequence[Any]) -> Traced | None:
         """The trace for arrays that lie in memory as these; None where the function itself is as good: NumPy's loops go
@@ -102,12 +111,14 @@ class Chooser:
                 return found
         return None if self._chooses else traced
 
-    def _run(self, traced: Traced, given: _Given, plan: Runs, leaves: Sequence[Any]) -> Any:
+    def _run(self, traced: Traced, given: Given, plan: Runs, leaves: Sequence[Any]) -> Any:
         return self._runner(traced, given, plan)(leaves)
 
-    def _may_be_tried(self, traced: Traced, plan: Runs | None, of: Callable[[Length], int]) -> bool:
+    def _may_be_tried(self, traced: Planned, plan: Runs | None, of: Callable[[Length], int]) -> bool:
         """Whether calls may be run as they are to see who is faster, that or a plan: the function does nothing but what
         was traced, which of the two ran shows in nothing but time, and it takes little memory."""
+        if not isinstance(traced, Traced):  # nobody calls the function for a part of it
+            return False
         if not getattr(plan, "keeps_bits", True):  # as C computes some functions
             return False
         is_kept = self._traces.keeps(traced.rows)
@@ -117,18 +128,20 @@ class Chooser:
             computed_bytes(each, of) <= MOST_BYTES for each in (traced.nodes, traced.computed)
         )
 
-    def _tried(self, traced: Traced, given: _Given, plan: Runs, as_written: Callable[..., Any]) -> Runner | None:
+    def _tried(self, traced: Traced, given: Given, plan: Runs, as_written: Callable[..., Any]) -> Runner | None:
         """What runs calls of some shapes while it is not known who is faster, and who is, then."""
+        if isinstance(plan, InLegs) and plan.is_plain and self._chooses:
+            return None
         if not self._may_be_tried(traced, plan, given.of):
             return self._runner(traced, given, plan)
         contest = traced.contest(given.shapes, plan)
-        waits = isinstance(plan, Move) and contest.is_plain
+        waits = isinstance(plan, Moving) and contest.is_plain and not getattr(plan, "runs_c", False)
         if contest.is_over and not waits:
             return None if contest.is_plain else self._runner(traced, given, plan)
         run = partial(self._run, traced, given, plan) if waits else self._runner(traced, given, plan)
         return InTurn(contest, given.shapes, plan, run, as_written, self._traces.ready.clear)
 
-    def _at_a_glance(self, traced: Traced, given: _Given) -> tuple[bool, Runs | None]:
+    def _at_a_glance(self, traced: Planned, given: Given) -> tuple[bool, Runs | None]:
         """Whether it is clear without a schedule what runs, and if so, what: where all that is made on the way stays in
         the caches, NumPy's loops gain little by one. The function is called as it is, until there is C if that may be
         faster; where pieces give other bits than that, they are the whole arrays until then."""
@@ -148,7 +161,7 @@ class Chooser:
             return True, None
         return True, self._moving(traced, given, self.plan(traced).unscheduled, stays=not is_exact)
 
-    def _is_worth_while(self, traced: Traced, given: _Given, scheduled: Pipeline) -> tuple[bool, bool]:
+    def _is_worth_while(self, traced: Planned, given: Given, scheduled: Pipeline) -> tuple[bool, bool]:
         """Whether a schedule is enough faster than the function itself, on the machine that it is made for: by NumPy's
         loops, and if not, by loops in C when it has moved there."""
         if not self._chooses:
@@ -160,7 +173,7 @@ class Chooser:
         is_faster = found.is_faster(is_tried=is_tried)
         return is_faster, not is_faster and found.is_faster_in_c(is_tried=is_tried) and self._may_move()
 
-    def _estimate(self, scheduled: Pipeline | None, traced: Traced, of: Callable[[Length], int]) -> Estimate | None:
+    def _estimate(self, scheduled: Pipeline | None, traced: Planned, of: Callable[[Length], int]) -> Estimate | None:
         """What a trace takes by a schedule, and else, on the machine that it is made for. Functions are measured only
         where calls wait for that: beside them, in a thread of its own, it would take longer."""
         from slinky.sched.machines import this_machine
@@ -170,12 +183,12 @@ class Chooser:
         seconds_of = element_seconds if given is None and self._chooses else usual_seconds
         return estimate(scheduled, traced.nodes, of, given or this_machine(), seconds_of)
 
-    def _by_numpy(self, traced: Traced, given: _Given) -> Pipeline:
+    def _by_numpy(self, traced: Planned, given: Given) -> Pipeline:
         """The schedule of a trace for NumPy's loops."""
         plan = self.plan(traced)
         return scheduled_for(plan.pipeline, given.shapes, (), plan.scalars(*given.numbers))
 
-    def _in_loops(self, traced: Traced, given: _Given, scheduled: Pipeline) -> Pipeline | None:
+    def _in_loops(self, traced: Planned, given: Given, scheduled: Pipeline) -> Pipeline | None:
         """The schedule for loops in C; None where there is none, or NumPy and C are predicted to be faster by the other
         one, of which threads may share more."""
         try:
@@ -194,7 +207,7 @@ class Chooser:
         """Whether schedules may move to C by themselves."""
         return self._moves and self.loaded is None and may_move()
 
-    def plan(self, traced: Traced) -> Lowered:
+    def plan(self, traced: Planned) -> Lowered:
         """The pipeline of a trace."""
         if traced.plan is None:
             name = func_title(self._function.__name__)
@@ -216,7 +229,7 @@ class Chooser:
             traced.shown = made.pipeline
         return traced.shown
 
-    def plan_in_c(self, traced: Traced) -> Lowered:
+    def plan_in_c(self, traced: Planned) -> Lowered:
         """The pipeline of a trace for schedules that move to C; it takes the same arrays and scalars."""
         if traced.plan_in_c is None:
             name, options = func_title(self._function.__name__), {**self._options, "backend": MOVED_TO}
@@ -224,11 +237,11 @@ class Chooser:
             traced.plan_in_c = PLANS.of(*graph, name, options, self._by_pieces, in_loops=True, to_bits=True)
         return traced.plan_in_c
 
-    def _exported(self, traced: Traced) -> Lowered:
+    def _exported(self, traced: Planned) -> Lowered:
         """The pipeline of a trace of which schedules are exported."""
         return self.plan_in_c(traced) if self._moves else self.plan(traced)
 
-    def _lowered(self, traced: Traced) -> Lowered:
+    def _lowered(self, traced: Planned) -> Lowered:
         """A pipeline of a trace: all of them take the same arrays and scalars."""
         if self.loaded is not None:
             return self._exported(traced)
@@ -237,7 +250,7 @@ class Chooser:
     def asked(self, traced: Traced) -> list[Asked]:
         """What a trace was asked for, to be exported. What has not moved to C yet is scheduled for that now."""
         found = []
-        for shapes, numbers in traced.asked.items():
+        for shapes, numbers in traced.asked.items() if traced.is_a_pipeline else ():
             plan = self._exported(traced)
             scalars, scheduled = plan.scalars(*numbers), None
             if traced.is_used(shapes):
@@ -254,22 +267,21 @@ class Chooser:
         """Whether arithmetic runs in loops in C: compiled here, or by whoever exported them."""
         return self._backend != "python" and (self.loaded is not None or has_loops(self._backend))
 
-    def _found(self, traced: Traced, given: _Given) -> Runs | None:
+    def _found(self, traced: Traced, given: Given) -> Runs | None:
         """What runs a trace on arrays of some sizes: a plan of its schedule; None where the function is called as it
         is."""
         shapes = given.shapes
         if shapes in traced.scheduled:
             return traced.scheduled[shapes]
         found: Runs | None
-        if self.loaded is not None:
+        if self.loaded is not None and traced.is_a_pipeline:
             exported = self._exported(traced)
             is_there, found = self.loaded.find(exported.pipeline, shapes, exported.scalars(*given.numbers))
             if is_there:
                 traced.scheduled[shapes] = found
                 return found
-        is_clear, found = self._at_a_glance(traced, given)
-        if not is_clear:
-            found = self._scheduled(traced, given)
+        legs = self._legs(traced)
+        found = self._chosen(traced, given) if legs is None else self.in_legs(traced, legs, given)
         if len(traced.scheduled) > KEPT_TRACES:
             traced.scheduled.clear()
             traced.asked.clear()
@@ -277,7 +289,41 @@ class Chooser:
         traced.asked[shapes] = given.numbers
         return found
 
-    def _scheduled(self, traced: Traced, given: _Given) -> Runs | None:
+    def _chosen(self, traced: Planned, given: Given) -> Runs | None:
+        """The same, chosen now."""
+        is_clear, found = self._at_a_glance(traced, given)
+        return found if is_clear else self._scheduled(traced, given)
+
+    def _legs(self, traced: Traced) -> Legs | None:
+        """The stretches that a trace runs in, if it does; what takes so many bytes at most is scheduled as a whole."""
+        return None if "max_bytes" in self._options else traced.legs
+
+    def legs_of(self, graph: Planned) -> Legs | None:
+        """The same of a part of a function."""
+        return None if "max_bytes" in self._options else legs_of(graph.nodes, graph.outputs)
+
+    def in_legs(self, graph: Planned, legs: Legs, given: Given) -> InLegs:
+        """What runs a graph in legs."""
+        first = {leg.stretch: leg for leg in reversed(legs.legs)}
+        links = [self._link(stretch, first[stretch], given) for stretch in legs.stretches]
+        return InLegs(legs, links, graph.outputs, len(given.numbers[0]), given.of)
+
+    def _link(self, stretch: Stretch, leg: Leg, whole: Given) -> Link:
+        """What runs a stretch of a trace, of which this is the first leg."""
+        of, values = whole.of, whole.values
+        results = [(tuple(map(of, view.shape)), view.dtype) for view in stretch.outputs]
+        arrays = [tuple(map(of, node.results[0].shape)) for node in sources_of(stretch.nodes)]
+        shapes = (*arrays, *(shape for shape, _ in results))
+        numbers = [whole.numbers[0][k] for k in leg.floats], [values[symbol] for symbol in stretch.untold]
+        return self.link(stretch, Given(values, of, results, shapes, numbers))
+
+    def link(self, stretch: Stretch, given: Given) -> Link:
+        """What runs a part of a function on arrays of some sizes."""
+        if given.shapes not in stretch.scheduled:
+            stretch.scheduled[given.shapes] = self._chosen(stretch, given)
+        return Link(stretch, given, self._lowered(stretch))
+
+    def _scheduled(self, traced: Planned, given: Given) -> Runs | None:
         """The same, by what is known of a schedule."""
         scheduled = self._by_numpy(traced, given)
         if (found := self._asked_in_c(scheduled)) is not None:
@@ -298,7 +344,7 @@ class Chooser:
         except CompilationError:
             return True  # whoever compiles says why it cannot
 
-    def _will_move(self, traced: Traced, given: _Given) -> bool:
+    def _will_move(self, traced: Planned, given: Given) -> bool:
         """Whether there is C for anything in a schedule, as far as that is known before it is compiled."""
         from slinky.native.plans import has_exact_code
 
@@ -318,7 +364,7 @@ class Chooser:
         plan = scheduled.compile(backend=self._backend)
         return plan if getattr(plan, "runs_c", False) else None
 
-    def _moving(self, traced: Traced, given: _Given, scheduled: Pipeline | None, *, stays: bool) -> Move:
+    def _moving(self, traced: Planned, given: Given, scheduled: Pipeline | None, *, stays: bool) -> Move:
         """What runs a schedule, which is made if it is not there, by its Python plan, and by a native one when that is
         there. Where there will be none, it `stays` with the former, or the function is called as it is."""
         own, its, shapes = weakref.ref(self), weakref.ref(traced), given.shapes
@@ -351,11 +397,37 @@ class Chooser:
                 return f"its arrays lie in columns, so it runs on their transposes\n{told}"
         given = _given(traced, leaves, values)
         shapes = given.shapes
-        if self.loaded is not None:
+        if self.loaded is not None and traced.is_a_pipeline:
             plan = self._exported(traced)
             is_exported, exported = self.loaded.find(plan.pipeline, shapes, plan.scalars(*given.numbers))
             if is_exported:
                 return exported_in_words(exported)
+        if self._legs(traced) is not None:
+            return self._legs_in_words(traced, given)
+        return self._chosen_in_words(traced, given)
+
+    def _legs_in_words(self, traced: Traced, given: Given) -> str:
+        """The same of a trace in legs."""
+        found = self._found(traced, given)
+        assert isinstance(found, InLegs)
+        is_tried = self._may_be_tried(traced, found, given.of)
+        contest = traced.found_contest(given.shapes, found) if is_tried else None
+        lines = [contest_in_words(contest)] if contest is not None else []
+        lines += ["called as it is: about as fast as these stretches"] if found.is_plain else []
+        return "\n".join([*lines, self.part_in_words(found, 1)])
+
+    def part_in_words(self, part: Link | InLegs, count: int) -> str:
+        """The same of a part of a function, which runs so many times."""
+        if isinstance(part, InLegs):
+            return "\n".join([self.part_in_words(link, link.stretch.count * count) for link in part.links])
+        link = part
+        funcs = [node.name for node in link.stretch.nodes if not isinstance(node.operation, Source)]
+        often = "once" if count == 1 else f"{count} times"
+        return f"{often}, a stretch of {operations_in_words(funcs)}\n{self._chosen_in_words(link.stretch, link.given)}"
+
+    def _chosen_in_words(self, traced: Planned, given: Given) -> str:
+        """The same of a graph that runs as one pipeline."""
+        shapes = given.shapes
         scheduled = self._by_numpy(traced, given)
         runs = traced.scheduled.get(shapes)
         if shapes in traced.scheduled:  # it is known whether there is C for it
@@ -371,29 +443,16 @@ class Chooser:
         return schedule_in_words(scheduled, runs, contest, is_used=is_used)
 
 
-def _is_exact(traced: Traced) -> bool:
+def _is_exact(traced: Planned) -> bool:
     """Whether pieces give the bits that the function gives as it is."""
     return all(node.operation.exactness in EXACT_PIECES for node in traced.nodes)
 
 
-@attrs.frozen(eq=False)
-class _Given:
-    """Arguments of just the sizes that `values` say and `of` tells, as a trace takes them. `shapes` are those of all
-    arrays, `results` the shapes and dtypes of those that are computed, and `numbers` the floats of one call, and the
-    sizes that no array tells."""
-
-    values: Mapping[Expr, int]
-    of: Callable[[Length], int]
-    results: Sequence[tuple[tuple[int, ...], Any]]
-    shapes: Shapes
-    numbers: Numbers
-
-
-def _given(traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) -> _Given:
+def _given(traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) -> Given:
     """What is known of the arguments of a trace, which are of just these sizes."""
     of = lengths(values)
     results = [(tuple(map(of, view.shape)), view.dtype) for view in traced.outputs]
     arrays = traced.arrays(leaves)
     floats = traced.floats(traced.trace.reals.values(leaves) or ())
     shapes = (*(array.shape for array in arrays), *(shape for shape, _ in results))
-    return _Given(values, of, results, shapes, (floats, [values[symbol] for symbol in traced.untold]))
+    return Given(values, of, results, shapes, (floats, [values[symbol] for symbol in traced.untold]))

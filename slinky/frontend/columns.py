@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.assembling import Assembled
-from slinky.frontend.lowering import untold
 from slinky.frontend.lying import is_large
 from slinky.frontend.nodes import Array, Node, Result, Source, View, in_reverse
 from slinky.frontend.operations import Along, Pointwise, as_it_is
@@ -36,10 +35,8 @@ class InColumns(Traced):
         self.columns = columns
         known = set() if rows.trace.asked_for_rows else _results_in_columns(rows.nodes, columns)
         self._are_turned = [len(view.shape) < 2 or (view.is_whole and view.result in known) for view in rows.outputs]
-        self.nodes, self.outputs = reversed_graph(rows.nodes, rows.outputs, self._are_turned)
-        self.untold = untold(self.nodes, self.outputs)
+        self.be_graph(*reversed_graph(rows.nodes, rows.outputs, self._are_turned))
         self.sources = [(number, array.T) for number, array in rows.sources]
-        self.forget()
         self._rows = rows
 
     @property

@@ -19,7 +19,7 @@ from typing import Any
 
 import attrs
 
-from slinky.frontend.to_native import Move, Runs
+from slinky.frontend.to_native import Moving, Runs
 
 MOST_BYTES = 64 << 20
 """What NumPy makes of arrays at most in a call that is run as it is to see how long that takes."""
@@ -119,7 +119,7 @@ class InTurn:
         """Run a call as it is, and count how long one waits."""
         began = perf_counter()
         result = self.plainly(*given, **named)
-        if isinstance(self.plan, Move):
+        if isinstance(self.plan, Moving):
             self.plan.took(perf_counter() - began)
         return result
 
@@ -131,7 +131,7 @@ class InTurn:
         result = self.plainly(*given, **named) if plainly else self.run(leaves)
         seconds = perf_counter() - began
         contest.took(seconds, self.shapes, plainly=plainly)
-        if plainly and isinstance(self.plan, Move):
+        if plainly and isinstance(self.plan, Moving):
             self.plan.took(seconds)
         if contest.is_over and not was_over:
             self.change()

@@ -36,6 +36,7 @@ from slinky.frontend.contests import InTurn
 from slinky.frontend.donating import GivenAsItIsError, parameters_of
 from slinky.frontend.explaining import each_once, guards_in_words, operations_in_words
 from slinky.frontend.exporting import Loaded, Settings, export, settings_of
+from slinky.frontend.forced import ForcedValues
 from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Traces, in_words
@@ -47,7 +48,7 @@ from slinky.frontend.seeing import Sight
 from slinky.frontend.sizes import lengths
 from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.tables import ANY_PIECES
-from slinky.frontend.to_native import Move
+from slinky.frontend.to_native import Moving
 from slinky.frontend.traced import Traced
 from slinky.frontend.tracing import (
     SMALL_BYTES,
@@ -101,10 +102,11 @@ class Jit:
         self._donate = donate
         self._by_pieces = by_pieces
         self._moves = moves
-        rules = Rules(strict, options, by_pieces, donate)
+        rules = Rules(strict, options, by_pieces, donate, chooses=self._chooses)
         self._traces = Traces(function, rules, lambda *given: self._call_lazily(*given))
         self._ready = self._traces.ready
-        self._chooser = Chooser(function, rules, self._traces, backend, chooses=self._chooses, moves=moves)
+        self._chooser = Chooser(function, rules, self._traces, backend, moves=moves)
+        self._forced = ForcedValues(self._chooser)
         self._trials: dict[Hashable, Trial] = {}
         self._calls = self._last_traced = 0
         self._plain = self._called
@@ -223,10 +225,10 @@ class Jit:
         if traced is not None:
             return self._run_traced(traced, given, named, leaves, is_kept=True)
         kind = loose_kind((given, named), with_floats=False)
-        if kind in self._traces.refused:
+        if self._traces.refusal(kind, leaves) is not None:
             self._remember(given, named, self._refused)
             return self._as_written(*given, **named)
-        trial, before = self._trial(kind, leaves), time.perf_counter()
+        trial, before, known = self._trial(kind, leaves), time.perf_counter(), self._forced.known
         if trial.is_plain and trial.is_new(self._traces.exact_key(given, named)):
             return self._as_written(*given, **named)
         if self._calls > self._last_traced + 1:
@@ -251,7 +253,8 @@ class Jit:
             return result
         traced = self._warned_of(made)
         result = self._run_traced(traced, given, named, leaves, is_kept=traced.lives_on)
-        trial.took(time.perf_counter() - before, is_kept=traced.lives_on)
+        seconds, learned = time.perf_counter() - before, self._forced.known != known
+        trial.took(seconds, is_kept=traced.lives_on, learned=learned)
         return result
 
     def _run_traced(self, traced: Traced, given: Any, named: Any, leaves: list[Any], *, is_kept: bool) -> Any:
@@ -377,9 +380,11 @@ class Jit:
         captured = keywords.get(CAPTURED)
         others = {} if captured is None else {id(value): value for value in captured.value}
         function = sight.function(others, lambda: stand_ins.of(arguments, keywords, reads, sight.at))
+        trace.runs = self._forced
         try:
             return function(*stand_ins.given, **stand_ins.named)
         finally:
+            trace.runs = None
             sight.end()
 
     def _warned_of(self, traced: Traced) -> Traced:
@@ -406,7 +411,7 @@ class Jit:
             return None, False
         key, kind = self._traces.kinds(given, named)
         traced = self._traces.kept(key, given, named, leaves)
-        if traced is None and key is not None and kind not in self._traces.refused and self._looks:
+        if traced is None and key is not None and self._traces.refusal(kind, leaves) is None and self._looks:
             self._looks -= 1
             with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
                 traced = self._traces.make(given, named, kind)
@@ -433,7 +438,7 @@ class Jit:
             raise TracingError(f"wait_native() waits for a number of seconds, or for None, got {cited(seconds)}")
         end = None if most is None else time.monotonic() + most
         plans = [plan for traced in self._traces for each in traced.each_way for plan in each.scheduled.values()]
-        moves = [plan for plan in plans if isinstance(plan, Move)]
+        moves = [move for plan in plans if isinstance(plan, Moving) for move in plan.moves] + self._forced.moves
         are_begun = [move.begin() for move in moves]
         return all([move.wait(None if end is None else max(end - time.monotonic(), 0)) for move in moves] + are_begun)
 
@@ -459,9 +464,9 @@ class Jit:
         self._chooser.loaded = Loaded(directory, self._settings())
         self._ready.clear()
         for traced in self._traces:
-            traced.plan = traced.plan_in_c = traced.shown = traced.in_columns = None
-            traced.scheduled.clear()
-            traced.asked.clear()
+            traced.in_columns = None
+            traced.forget()
+        self._forced.forget()
 
     def _settings(self) -> Settings:
         """What is exported depends on, beside the arrays."""
@@ -488,6 +493,11 @@ class Jit:
         values = traced.trace.sizes([leaf for _, leaf in leaves_of((given, named))])
         if traced.has_no_elements(values):
             raise TracingError(f"{self._function.__name__} is called as it is where arrays have no elements")
+        if not traced.is_a_pipeline:
+            raise TracingError(
+                f"{self._function.__name__} has no pipeline of its own: it runs in stretches that come again, for it "
+                "has more operations than are scheduled as a whole (explain says which); a function of one step has one"
+            )
         return Pipeline(self._chooser.shown(traced)._version)
 
     def explain(self, /, *given: Any, **named: Any) -> str:
@@ -516,6 +526,7 @@ class Jit:
         reads = self._traces.reads_now()
         against = [*traced.trace.reasons, *([reads.reason] if reads.reason else [])]
         lines += [f"traced at each call: {why}" for why in each_once(against)]
+        lines += [f"for values, {self._chooser.part_in_words(*each)}" for each in traced.trace.graphs.items()]
         leaves = [leaf for _, leaf in leaves_of((given, named))]
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
         values = traced.trace.sizes(leaves)
@@ -551,10 +562,10 @@ class Jit:
             return None, "its arguments are no arrays of numbers"
         key, kind = self._traces.kinds(given, named)
         traced = self._traces.kept(key, given, named, leaves)
-        if traced is None and kind not in self._traces.refused:
+        if traced is None and self._traces.refusal(kind, leaves) is None:
             made = self._traces.make(given, named, kind)
             traced = None if made is None else self._noted(made)
-        return traced, self._traces.refused.get(kind, "it cannot be traced")
+        return traced, self._traces.refusal(kind, leaves) or "it cannot be traced"
 
 
 def _may_trace(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:

@@ -20,7 +20,6 @@ from slinky.errors import SlinkyError, TracingError
 from slinky.frontend.arrays import placed
 from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
-from slinky.frontend.lowering import count_of_funcs
 from slinky.frontend.opening import MOST_BYTES, Path, arrays_in, paths_of
 from slinky.frontend.randomness import random_numbers
 from slinky.frontend.reading import Reads
@@ -54,6 +53,8 @@ class Rules:
     options: dict[str, Any]
     by_pieces: frozenset[str]
     donate: tuple[str, ...] = ()
+    chooses: bool = False
+    """Whether the function may be called as it is where that is as fast."""
 
 
 class Traces:
@@ -144,6 +145,10 @@ class Traces:
         if len(self.refused) >= KEPT_TRACES:
             self.refused.clear()
         self.refused[kind] = why
+
+    def refusal(self, kind: Hashable, leaves: Sequence[Any]) -> str | None:
+        """Why the function is not traced for arguments of a kind, and of the sizes of these leaves; None if it may."""
+        return self.refused.get(kind) or self.refused.get(_of_sizes(kind, leaves))
 
     def failed(self, kind: Hashable, error: Exception) -> None:
         """Tracing for such arguments raised an error, which the function as it is does not."""
@@ -239,6 +244,7 @@ class Traces:
         trace = Trace(self._function.__name__, strict=rules.strict, options=rules.options, by_pieces=rules.by_pieces)
         trace.file = getattr(getattr(self._function, "__code__", None), "co_filename", "")
         trace.stand_ins = StandIns()
+        trace.chooses = rules.chooses and not rules.strict
         traces.append(trace)
         own = Arguments()
         trace.tells_floats = tells_floats and key is not None and reads.reason is None  # else it is not kept
@@ -258,8 +264,10 @@ class Traces:
                 raise Abandoned(trace.abandoned)
             trace.require_unwritten()
             traced = Traced(trace, held, own)
-            if (count := count_of_funcs(traced.nodes, traced.outputs)) > MOST_FUNCS:
-                raise Abandoned(f"it is traced to {count} operations, more than {MOST_FUNCS}")
+            if not traced.is_a_pipeline and (traced.legs is None or "max_bytes" in rules.options):
+                raise Abandoned(
+                    f"it is traced to {traced.funcs} operations, more than {MOST_FUNCS}, that do not repeat"
+                )
             is_good_for_others = not (trace.reasons or trace.reals.warns) and reads.reason is None and key is not None
             if (why := traced.unlike_numpy if is_good_for_others else traced.unlike_numpy_as_given) is not None:
                 raise Abandoned(why)
@@ -282,7 +290,8 @@ class Traces:
             return None
         except Abandoned as abandoned:
             self._changes += not reads.hold()
-            self.give_up(kind, str(abandoned))
+            leaves = [leaf for _, leaf in leaves_of((given, named))] if trace.is_abandoned_here else ()
+            self.give_up(_of_sizes(kind, leaves), str(abandoned))
             return None
         self._changes += not reads.hold()
         if trace.asked_for and not trace.asks_for_others and key is not None and reads.reason is None:
@@ -362,6 +371,12 @@ class Traces:
             for k, (name, array) in enumerate(arrays)
             if name in self._rules.donate
         )
+
+
+def _of_sizes(kind: Hashable, leaves: Sequence[Any]) -> Hashable:
+    """A kind of arguments with their sizes, where they have some."""
+    sizes = tuple(leaf.shape for leaf in leaves if isinstance(leaf, np.ndarray))
+    return (kind, sizes) if sizes else kind
 
 
 def _known_kind(given: Any, named: Any, *, with_floats: bool) -> Hashable | None:

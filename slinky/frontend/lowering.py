@@ -460,10 +460,12 @@ def _input_names(nodes: Sequence[Node], others: Collection[str] = ()) -> dict[Re
     return found
 
 
-def structure(nodes: Sequence[Node], outputs: Sequence[View]) -> Hashable | None:
-    """What two graphs have in common that are lowered to one pipeline; None for a graph like no other."""
+def structure(nodes: Sequence[Node], outputs: Sequence[View], *, with_names: bool = True) -> Hashable | None:
+    """What two graphs have in common that are lowered to one pipeline, or to two that differ in names; None for a graph
+    like no other."""
     place = {node: k for k, node in enumerate(nodes)}
-    names = _input_names(nodes)
+    own = itertools.count()
+    names = _input_names(nodes) if with_names else {r: f"array_{next(own)}" for node in nodes for r in node.results}
     symbols = _symbols_of(nodes, outputs, names)
 
     def of(given: Length) -> Expr:
@@ -478,12 +480,12 @@ def structure(nodes: Sequence[Node], outputs: Sequence[View]) -> Hashable | None
 
     found: list[Hashable] = []
     for node in nodes:
-        own = node.operation.key(of)
-        if own is None:
+        operation = node.operation.key(of)
+        if operation is None:
             return None
         results = tuple((r.dtype, lengths(r.shape)) for r in node.results)
         given = names[node.results[0]] if isinstance(node.operation, Given) else node.name
-        found.append((given, own, results, tuple(map(read, node.operands))))
+        found.append((given if with_names else None, operation, results, tuple(map(read, node.operands))))
     return tuple(found), tuple(map(read, outputs))
 
 

@@ -12,6 +12,7 @@ numbers.
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -171,16 +172,19 @@ def _nothing() -> None:
 
 _MAKING = forks.lock()
 
+_serial = itertools.count()
+
 
 class Node:
     """An operation with its operands and results. `line` says where in the function it stands; `has_variable`, whether
-    its result goes to a variable; `in_c_order`, whether NumPy is known to have its results in C order.
+    its result goes to a variable; `in_c_order`, whether NumPy is known to have its results in C order. What was made
+    later has a higher `serial` number.
 
     Results hold their node, and not the other way round: what nobody asks for any more is gone at once, with the arrays
     that it was computed of, and does not wait for the collector.
     """
 
-    __slots__ = ("_kinds", "_made", "has_variable", "in_c_order", "line", "name", "operands", "operation")
+    __slots__ = ("_kinds", "_made", "has_variable", "in_c_order", "line", "name", "operands", "operation", "serial")
 
     def __init__(
         self,
@@ -194,6 +198,7 @@ class Node:
         self.name = operation.name
         self.has_variable = False
         self.line = line
+        self.serial = next(_serial)
         self.in_c_order = (
             operation.in_c_order
             if isinstance(operation, Source)
@@ -225,10 +230,11 @@ class Node:
         operation: Operation | None = None,
         shape_of: Callable[[Shape], Shape] = lambda shape: shape,
     ) -> Node:
-        """The same with other operands, and what else is given."""
+        """The same with other operands, and what else is given, made when this was made."""
         results = [(shape_of(r.shape), r.dtype, r.scalar) for r in self.results]
         found = Node(operation or self.operation, operands, results, self.line)
         found.name, found.has_variable, found.in_c_order = self.name, self.has_variable, self.in_c_order
+        found.serial = self.serial
         return found
 
     def be_source(self, array: Array) -> None:

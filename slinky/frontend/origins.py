@@ -49,6 +49,12 @@ class Origins:
         if self._functions.setdefault(node, self._within) is not self._within:
             self._unclear.add(node)
 
+    def forget(self) -> None:
+        """Know nothing of the nodes so far."""
+        self._functions.clear()
+        self._unclear.clear()
+        self.arrays.clear()
+
     def gave_back(self, function: Callable[..., Any], given: Iterable[Result], found: Iterable[Result]) -> None:
         """A function gave some results: what it was given is an array then, unless the function keeps containers."""
         if function not in KEEPING:

@@ -187,7 +187,7 @@ def _scalar_of(run: Runner) -> Runner:
 def at_once(traced: Traced, leaves: Any, of: Callable[[Length], int]) -> Any:
     """What a trace gives that has just been made, for the arguments that it was made with: operation after operation,
     on whole arrays, as NumPy does it."""
-    values = computed_whole(traced.nodes)
+    values = computed_whole(traced.nodes, [view.result for view in traced.outputs])
     outputs = [np.array(seen(values[view.result], view)) for view in traced.outputs]
     as_given = traced.as_given(leaves, of)
     if traced.written:

@@ -10,7 +10,7 @@ Invariant: what a trace does depends on sizes through nothing but expressions of
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeAlias, Union
 from weakref import WeakKeyDictionary
 
@@ -47,6 +47,8 @@ class Questions:
         self.held: dict[Condition, str] = {}
         self.values: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
         self.roots: dict[Expr, Expr] = {}
+        self.known: dict[Hashable, Any] | None = {}
+        """What came of the same lengths before, by what was done: it need not be asked again."""
 
     def note(self, condition: Condition, answer: bool) -> None:
         """Take note of an answer."""

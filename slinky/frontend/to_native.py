@@ -56,7 +56,24 @@ class _Progress:
 _progress: WeakKeyDictionary[Pipeline, _Progress] = WeakKeyDictionary()
 
 
-class Move:
+class Moving:
+    """What runs by NumPy's loops until there is C for it."""
+
+    def enter(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> Any:
+        """Run by the plans that there are."""
+        raise NotImplementedError
+
+    def took(self, seconds: float) -> None:
+        """A call took so long without its plan."""
+        raise NotImplementedError
+
+    @property
+    def moves(self) -> list[Move]:
+        """The schedules of it that are on their way."""
+        raise NotImplementedError
+
+
+class Move(Moving):
     """A schedule on its way to a native plan: that of another pipeline, for the same arrays and scalars, which
     `in_loops` gives for C, or of its own where that gives None. Where nobody has made the schedule, `pipeline` is None,
     and `by_numpy` gives it when it is wanted, by a call or in the background; None where its trace is gone. `settle` is
@@ -84,7 +101,7 @@ class Move:
         self._native: Runs | None = None
         self._is_settled = False
 
-    def enter(self, arrays: Sequence[object], scalars: dict[str, Any]) -> Any:
+    def enter(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> Any:
         """Run by the plan that there is."""
         progress = self._progress
         if progress.job is not None:
@@ -123,6 +140,11 @@ class Move:
                 return False
             self._look()
         return True
+
+    @property
+    def moves(self) -> list[Move]:
+        """Itself."""
+        return [self]
 
     @property
     def is_under_way(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -18,29 +18,24 @@ import numpy as np
 
 from slinky.frontend.arrays import Cell, LazyArray
 from slinky.frontend.assignments import graph_of
-from slinky.frontend.contests import Contest
 from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
 from slinky.frontend.indexed import is_just_elements, own_array
 from slinky.frontend.labels import goes_by_places
 from slinky.frontend.layouts import depends_on_layout, in_other_order, unlike_numpy, unlike_numpy_as_given
-from slinky.frontend.lowering import Lowered, floats_of, sources_of, untold
+from slinky.frontend.lowering import count_of_funcs, floats_of, sources_of, untold
 from slinky.frontend.nodes import Array, Node, Source, View, whole_view
 from slinky.frontend.opened import Opened
+from slinky.frontend.planned import Planned
 from slinky.frontend.reals import Real, Told, known_reals, now
+from slinky.frontend.repeating import LEAST_FUNCS, Legs, legs_of
 from slinky.frontend.result_objects import maker, opened_result
 from slinky.frontend.sizes import Length, Size, are_same, expr_of, value_of
 from slinky.frontend.tables import EXACT_PIECES
-from slinky.frontend.to_native import Move, Runs
-from slinky.frontend.tracing import Abandoned, Trace
+from slinky.frontend.tracing import MOST_FUNCS, Abandoned, Trace
 from slinky.frontend.trees import CONSTANTS, held_by_objects, is_named_tuple, leaves_of, with_leaves
 from slinky.frontend.views import seen
-from slinky.pipeline import Pipeline
 from slinky.symbolic.expressions import Expr
 from slinky.symbolic.traversal import evaluate
-
-Shapes = tuple[tuple[int, ...], ...]
-Numbers = tuple[Sequence[float], Sequence[int]]
-"""The floats of a graph, and those of its sizes that no input tells."""
 
 
 @attrs.frozen(eq=False)
@@ -114,7 +109,7 @@ class Arguments:
     donated: dict[Cell, int] = attrs.field(factory=dict)
 
 
-class Traced:
+class Traced(Planned):
     """A trace that has ended: what is computed, and what comes back."""
 
     def __init__(self, trace: Trace, held: list[Any], arguments: Arguments) -> None:
@@ -131,8 +126,8 @@ class Traced:
         """Whether, in NumPy, results may share memory, or cannot be written to, where these are arrays of their own."""
         self._apart = tuple(leaf for leaf in leaves if isinstance(leaf, _Argument) and leaf.is_apart)
         writes = self._writes(arguments)
-        nodes, self.outputs = graph_of(self.outputs)
-        self.nodes = _arguments_first(nodes, numbers)
+        nodes, outputs = graph_of(self.outputs)
+        self.be_graph(_arguments_first(nodes, numbers), outputs)
         given = sources_of(self.nodes)
         self.sources: list[tuple[int | None, Array]] = [
             (numbers.get(node), _NONE if node in numbers else node.operation.array)  # type: ignore[attr-defined]
@@ -143,7 +138,6 @@ class Traced:
         self._shows_layout = trace.by_pieces == EXACT_PIECES and any(map(depends_on_layout, self.nodes))
         self.needs_c_order = trace.asked_for_layout or self._shows_layout
         self._floats = floats_of(self.nodes)
-        self.untold = untold(self.nodes, self.outputs)
         self.computed = _of_own_sizes(trace)
         seen_of = [*self.outputs, *(view for node in self.nodes for view in node.operands)]
         shapes = [view.shape for view in seen_of] + [r.shape for node in self.nodes for r in node.results]
@@ -153,19 +147,34 @@ class Traced:
         """Whether it was kept for other calls, by whatever kind of arguments, and so has let go of those of its own."""
         self.in_columns: Traced | None = None
         """The same for arrays that lie in columns, once there have been some; itself where it is not known."""
-        self.forget()
         self._owners.clear()
         arguments.given.clear()
 
     def forget(self) -> None:
-        """Know of no plans, and of no times."""
-        self.plan: Lowered | None = None
-        self.plan_in_c: Lowered | None = None
-        self.shown: Pipeline | None = None
-        self.scheduled: dict[Shapes, Runs | None] = {}
-        self.asked: dict[Shapes, Numbers] = {}
-        """What it was asked for: arrays of which shapes, with which numbers at first."""
-        self._contests: dict[Hashable, Contest] = {}
+        """Know of no plans, of no times, and not what repeats."""
+        super().forget()
+        self._legs: list[Legs | None] = []
+        self._funcs: int | None = None
+
+    @property
+    def legs(self) -> Legs | None:
+        """The graph in stretches that come again and again, where it has many funcs; else None."""
+        if not self._legs:
+            is_long = not self.untold and self.funcs > LEAST_FUNCS
+            self._legs.append(legs_of(self.nodes, self.outputs) if is_long else None)
+        return self._legs[0]
+
+    @property
+    def is_a_pipeline(self) -> bool:
+        """Whether it has so few funcs that it may be scheduled as a whole."""
+        return self.funcs <= MOST_FUNCS
+
+    @property
+    def funcs(self) -> int:
+        """How many funcs it has as a pipeline."""
+        if self._funcs is None:
+            self._funcs = count_of_funcs(self.nodes, self.outputs)
+        return self._funcs
 
     @property
     def rows(self) -> Traced:
@@ -184,25 +193,6 @@ class Traced:
     def as_given_back(self, outputs: Sequence[Array]) -> Sequence[Array]:
         """The arrays that it gives, of those that were computed."""
         return outputs
-
-    def contest(self, shapes: Shapes, plan: Runs) -> Contest:
-        """Who is faster for arrays of about these shapes, the function as it is or this plan."""
-        found = self.found_contest(shapes, plan)
-        if found is None:
-            found = Contest(shapes, not isinstance(plan, Move) or plan.stays)
-            self._contests[_contest_key(shapes, plan)] = found
-        return found
-
-    def found_contest(self, shapes: Shapes, plan: Runs) -> Contest | None:
-        """The same, as far as there has been a call."""
-        return self._contests.get(_contest_key(shapes, plan))
-
-    def is_used(self, shapes: Shapes) -> bool:
-        """Whether a schedule runs on arrays of these shapes, or may when it has moved to C: none is where the function
-        is called as it is, or was faster than C."""
-        plan = self.scheduled.get(shapes)
-        contest = None if plan is None else self.found_contest(shapes, plan)
-        return plan is not None and not (contest is not None and contest.is_lost and getattr(plan, "runs_c", False))
 
     def _writes(self, arguments: Arguments) -> list[Written]:
         """What goes to arguments: outputs of their own."""
@@ -466,7 +456,3 @@ def _all_of(view: View) -> View:
     """The view that sees all of what a view sees, once that is an array of its own."""
     node = Node(Source(np.empty(0)), (), [(view.shape, view.dtype, False)])
     return _whole(View(node.results[0], (), ()))
-
-
-def _contest_key(shapes: Shapes, plan: Runs) -> Hashable:
-    return tuple(tuple(n.bit_length() for n in shape) for shape in shapes), getattr(plan, "runs_c", False)

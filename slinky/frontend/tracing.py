@@ -13,8 +13,8 @@ import keyword
 import math
 import threading
 import warnings
-from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 from typing import Any
 from weakref import WeakSet
@@ -47,6 +47,16 @@ KEPT_STRUCTURES = 256
 
 MOST_FUNCS = 200
 """Graphs of more funcs are computed at once: to schedule them takes longer than they do."""
+
+MOST_OPERATIONS = 1 << 14
+"""Functions of more operations are not traced to their end."""
+
+MANY_OPERATIONS, LEAST_BYTES_OF_MANY = 1 << 10, 1 << 19
+"""Nor are those of so many, whose results have fewer bytes in the mean: to trace an operation takes 0.2 ms, in which
+NumPy does some on such arrays."""
+
+FOR_ONE_CALL = 4
+"""Where it is traced at each call, they must have so many times as many: then NumPy takes about as long."""
 
 MOST_SIZES = 8
 """Arrays of more axes are traced for just their shape: products of many sizes take longer to reason about than all
@@ -105,8 +115,17 @@ class Trace:
         self.asked_for: set[int] = set()
         """The numbers of those whose values were asked for."""
         self.asks_for_others = False
+        self.runs: Callable[[Trace, Sequence[Node], Sequence[View]], list[Array] | None] | None = None
+        """What computes the values that are asked for, while the function runs, or leaves that to NumPy (None)."""
+        self.graphs: Counter[Any] = Counter()
+        """How often it computed what."""
         self.fences: list[str] = []
         self.abandoned: str | None = None
+        self.chooses = False
+        """Whether its function may be called as it is because that is faster."""
+        self.is_abandoned_here = False
+        """Whether that holds for arrays of these sizes alone: of larger ones, the function may be traced."""
+        self._operations = self._bytes = 0
         self.symbols: dict[Variable, tuple[Any, int]] = {}
         self.sources: dict[int, Result] = {}
         self.is_free = False
@@ -191,14 +210,39 @@ class Trace:
         self.copied.append(array)
 
     def held(self, views: Sequence[View]) -> list[Result]:
-        """What lazy arrays that are still held stand for, of all that some views need."""
+        """What lazy arrays that are still held stand for, of all that some views need, in the order in which it was
+        made: that is the same in each iteration of a loop."""
         needed = set(in_order([view.result for view in views]))
         alive = dict.fromkeys(cell.result for cell in list(self.cells))
-        return [
+        found = [
             r
             for r in alive
             if r.node in needed and len(r.node.results) == 1 and not isinstance(r.node.operation, Source)
         ]
+        return sorted(found, key=lambda r: r.node.serial)
+
+    def let_go(self) -> None:
+        """Know no more of what was made so far than lazy arrays do that are still held: a loop that asks for values in
+        each iteration would keep the arrays of all of them."""
+        self.made.clear()
+        self.sources.clear()
+        self.origins.forget()
+
+    def grew(self, results: Sequence[Result]) -> None:
+        """There is another operation, with these results.
+
+        Raises `Abandoned` where there are too many.
+        """
+        if self.is_free:
+            return
+        self._operations += 1
+        self._bytes += sum(math.prod(numbers(result.shape)) * result.dtype.itemsize for result in results)
+        if self._operations >= MOST_OPERATIONS:
+            raise self.abandon(f"it has more than {MOST_OPERATIONS} operations")
+        least = LEAST_BYTES_OF_MANY * (FOR_ONE_CALL if self.asks_for_others else 1)
+        if self.chooses and self._operations >= MANY_OPERATIONS and self._bytes < self._operations * least:
+            self.is_abandoned_here = True
+            raise self.abandon(f"it has more than {MANY_OPERATIONS} operations on arrays that are rather small")
 
     def name_of(self, node: Node) -> None:
         """Call a node like the variable that its result goes to: the last one that is made for it."""
@@ -332,6 +376,10 @@ class FreeTrace(Trace):
 class _Unnoted(Questions):
     """Nobody needs to know what was asked."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.known = None  # it would grow forever
+
     def note(self, condition: Condition, answer: bool) -> None:
         """Forget it."""
 
@@ -394,13 +442,20 @@ class Plans:
 PLANS = Plans()
 
 
-def computed_whole(nodes: Sequence[Node]) -> dict[Result, Array]:
-    """The results of nodes, one after the other, on whole arrays: what the graph means."""
+def computed_whole(nodes: Sequence[Node], wanted: Sequence[Result]) -> dict[Result, Array]:
+    """The results that are wanted of nodes, one after the other, on whole arrays: what the graph means. Others are held
+    as long as they are needed."""
     values: dict[Result, Array] = {}
-    for node in nodes:
+    last = {view.result: k for k, node in enumerate(nodes) for view in node.operands}
+    over: dict[int, list[Result]] = {}
+    for result in last.keys() - set(wanted):
+        over.setdefault(last[result], []).append(result)
+    for k, node in enumerate(nodes):
         operands = [seen(values[view.result], view) for view in node.operands]
-        for result, value in zip(node.results, node.operation.compute(operands, node), strict=True):
-            values[result] = value
+        values.update(zip(node.results, node.operation.compute(operands, node), strict=True))
+        del operands
+        for result in over.get(k, ()):
+            del values[result]
     return values
 
 
@@ -411,21 +466,29 @@ def values_of(views: Sequence[View], trace: Trace) -> list[Array]:
     computed again: a loop that asks for a value in each iteration does each of its operations once.
     """
     held = trace.held(views) if trace.reasons else []
-    found = computed([*views, *map(whole_view, held)], trace)
+    own = {result: k for k, result in enumerate(held)}
+    others = [view for view in views if not (view.result in own and view.is_whole)]
+    found = computed([*map(whole_view, held), *others], trace)
     small = [trace.small_behind(whole_view(each)) for each in held]
-    for result, array, behind in zip(held, found[len(views) :], small, strict=True):
+    for result, array, behind in zip(held, found, small, strict=False):
         result.node.be_source(array)
         if behind:
             trace.small[result.node] = behind
-    return found[: len(views)]
+    if trace.asks_for_others and not trace.is_free:  # whatever else it asks for, the trace is good for this call only
+        trace.let_go()
+    rest = iter(found[len(held) :])
+    return [next(rest) if view in others else found[own[view.result]].copy() for view in views]
 
 
 def computed(views: Sequence[View], trace: Trace) -> list[Array]:
     """What views see, computed now, whatever else is held: the graph stays as it is."""
     nodes, views = graph_of(views)
     trace.require_bits(nodes)
-    if not runs_by_pieces(nodes) or count_of_funcs(nodes, views) > MOST_FUNCS:
-        values = computed_whole(nodes)
+    is_small = not runs_by_pieces(nodes)
+    if not is_small and trace.runs is not None and (found := trace.runs(trace, nodes, views)) is not None:
+        return found
+    if is_small or trace.runs is not None or count_of_funcs(nodes, views) > MOST_FUNCS:
+        values = computed_whole(nodes, [view.result for view in views])
         return [np.array(seen(values[view.result], view), order="C") for view in views]
     if trace.is_free:
         views = [moving(view, trace.questions) for view in views]

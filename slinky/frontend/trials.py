@@ -2,9 +2,9 @@
 
 Idea. A trace that cannot be kept, or is kept for another float than the next one, costs some milliseconds, and what it
 gains is known when it has run. So where each call made a trace, several times in a row, the function is called as it
-is once. The first trace makes plans, so that it does not count, unless it took long. What takes half as long again
-loses at once; what is nearer is looked at again later, for schedules may have moved to C since. Arguments that come
-again and again are traced all the same, once.
+is once. The first trace makes plans, so that it does not count, unless it took long without that. What takes half as
+long again loses at once; what is nearer is looked at again later, for schedules may have moved to C since. Arguments
+that come again and again are traced all the same, once.
 
 Invariant: the function is run once for each call, and what it gives does not depend on how long anything takes.
 """
@@ -56,11 +56,11 @@ class Trial:
         if not self.is_plain:
             self.calls, self.traced, self.plain = 0, math.inf, math.inf
 
-    def took(self, seconds: float, *, is_kept: bool = False) -> None:
-        """A call was traced, and the trace is kept for the same arguments."""
+    def took(self, seconds: float, *, is_kept: bool = False, learned: bool = False) -> None:
+        """A call was traced, and the trace is kept for the same arguments. What it learned it need not learn again."""
         self.calls += 1
         self.is_kept = is_kept
-        if self.calls > 1 or seconds > LONG_SECONDS:
+        if self.calls > 1 or (seconds > LONG_SECONDS and not learned):
             self.traced = seconds if self.calls >= _LATER else min(self.traced, seconds)
         self._judge()
 

@@ -108,6 +108,18 @@ def _place(entry: Any, extent: Length, axis: int) -> Length:
 
 def sliced(given: slice, extent: Length) -> tuple[Length, int, Length]:
     """The first place of a slice, its step, and how many places there are."""
+    known_before = extent.questions.known if type(extent) is Size else None
+    key = (extent.expr, given.start, given.stop, given.step) if type(extent) is Size else ()
+    if known_before is None or not all(each is None or type(each) is int for each in key[1:]):
+        return _sliced(given, extent)
+    if key not in known_before:
+        known_before[key] = _sliced(given, extent)
+    found: tuple[Length, int, Length] = known_before[key]
+    return found
+
+
+def _sliced(given: slice, extent: Length) -> tuple[Length, int, Length]:
+    """The same, asked of the extent."""
     step = 1 if given.step is None else operator.index(given.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")

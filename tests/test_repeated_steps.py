@@ -1,0 +1,512 @@
+"""Functions that do a step again and again: they run stretch after stretch, of few kinds, with the results of NumPy."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from c_programs import needs_compiler
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy_programs import fault, jits, programs
+from numpy_steps import counts_as_long, in_steps
+from traced import MACHINE, PIECES, assert_same, jit
+
+import slinky as sl
+from slinky.frontend import repeating
+from slinky.frontend.legs import InLegs
+
+Array = np.ndarray[Any, Any]
+
+OPTIONS = [
+    pytest.param({"machine": MACHINE}, id="whole"),
+    pytest.param({"machine": PIECES}, id="by pieces"),
+    pytest.param({"machine": PIECES, "native": True}, id="native", marks=needs_compiler),
+]
+
+
+@pytest.fixture
+def long_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs of a few nodes count as long ones."""
+    for module, values in counts_as_long().items():
+        for name, value in values.items():
+            monkeypatch.setattr(module, name, value)
+
+
+def field(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng([seed, *shape]).integers(-9, 9, shape) / 4
+
+
+def around(a: Any) -> Any:
+    return np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1) - 4 * a
+
+
+def heat(u: Any, steps: int, by: float = 0.125) -> Any:
+    for _ in range(steps):
+        new = u.copy()
+        inner = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        new[1:-1, 1:-1] = u[1:-1, 1:-1] + by * inner
+        u = new
+    return u
+
+
+def reaction(u: Any, v: Any, steps: int) -> Any:
+    for _ in range(steps):
+        both = u * v * v
+        u = u + 0.125 * around(u) - both + 0.5 * (1 - u)
+        v = np.clip(v + 0.25 * around(v) + both - 0.5 * v, -2, 2)
+    return u, v
+
+
+def wave(before: Any, now: Any, steps: int) -> Any:
+    for _ in range(steps):
+        after = 2 * now - before
+        after[1:-1, 1:-1] += 0.25 * around(now)[1:-1, 1:-1]
+        before, now = now, after
+    return now
+
+
+def snapshots(u: Any, steps: int) -> Any:
+    kept, total = [], 0.0 * u
+    for k in range(steps):
+        u = u + 0.125 * around(u) + k / 4
+        total += u
+        if k % 8 == 3:
+            kept.append(u[::2, 1:])
+    return kept, {"total": total, "last": u.T}
+
+
+def two_loops(u: Any, w: Any, steps: int) -> Any:
+    twice = w * 2
+    for _ in range(steps):
+        u = u + around(u * twice) / 64
+    middle = u - u.mean(axis=0)
+    for _ in range(steps):
+        middle = np.sort(middle + around(middle) / 8, axis=1)
+    return middle * w, u
+
+
+def loops_in_loops(u: Any, steps: int) -> Any:
+    for _ in range(steps):
+        for _ in range(4):
+            u = u + around(u) / 8
+        u = u - u.max()
+    return u
+
+
+def one_row(u: Any, steps: int) -> Any:
+    for _ in range(steps):
+        u = np.cumsum(u, axis=0) / 2 - u[::-1]
+    return u[0], u
+
+
+def centred(u: Any, steps: int) -> Any:
+    middle = 0.0
+    for _ in range(steps):
+        u = u - middle / 2
+        middle = u.max() - u[0].min() / 4
+        u = u + around(u) / 8
+    return u, middle
+
+
+FUNCTIONS: list[tuple[Callable[..., Any], int, int]] = [
+    (heat, 1, 12),
+    (reaction, 2, 9),
+    (wave, 2, 12),
+    (snapshots, 1, 20),
+    (two_loops, 2, 12),
+    (loops_in_loops, 1, 5),
+    (one_row, 1, 40),
+    (centred, 1, 12),
+]
+
+
+def stretches(traced: Any) -> list[list[int]]:
+    """How often each stretch of the traces of a function comes; nothing for one without legs."""
+    return [[each.count for each in trace.legs.stretches] if trace.legs else [] for trace in traced._traces]
+
+
+@pytest.mark.usefixtures("quick_libraries")
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize(("function", "count", "steps"), FUNCTIONS, ids=lambda each: getattr(each, "__name__", ""))
+def test_steps_give_what_numpy_gives(
+    function: Callable[..., Any], count: int, steps: int, options: dict[str, Any], long_graphs: None
+) -> None:
+    traced = jit(function, **options)
+    for shape in ((7, 5), (7, 5), (12, 31), (2, 2), (3, 17)):
+        arrays = [field(*shape, seed=k) for k in range(count)]
+        assert_same(traced(*arrays, steps), function(*arrays, steps), rounded=function is two_loops)
+    assert any(max(each, default=0) >= steps - 2 for each in stretches(traced))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (0, 4), (6, 1)])
+def test_steps_on_arrays_of_hardly_any_elements(shape: tuple[int, int], long_graphs: None) -> None:
+    for function, count, steps in FUNCTIONS:
+        if function is two_loops and not all(shape):
+            continue  # NumPy warns of the mean of nothing
+        arrays = [field(*shape, seed=k) for k in range(count)]
+        try:
+            want = function(*arrays, steps)
+        except (ValueError, IndexError) as error:
+            with pytest.raises(type(error)):
+                jit(function)(*arrays, steps)
+            continue
+        assert_same(jit(function)(*arrays, steps), want)
+
+
+def test_a_loop_of_steps_is_one_stretch() -> None:
+    traced = jit(heat, machine=PIECES)
+    assert_same(traced(field(9, 8), 300), heat(field(9, 8), 300))
+    assert stretches(traced) == [[300]]
+    told = traced.explain(field(9, 8), 300)
+    assert "300 times, a stretch of 8 operations: add, add, add, multiply, inner, multiply, add, assign" in told
+
+
+def test_the_first_steps_are_like_the_others_where_sizes_are_equal() -> None:
+    traced = jit(wave, machine=PIECES)
+    arrays = field(9, 8), field(9, 8, seed=1)
+    assert_same(traced(*arrays, 20), wave(*arrays, 20))
+    assert stretches(traced) == [[20]]
+
+
+def test_floats_of_steps_are_told() -> None:
+    def fading(u: Any, by: float, steps: int) -> Any:
+        for k in range(steps):
+            u = u + around(u) * (by / (k + 1)) + k / 8
+        return u
+
+    traced = jit(fading, machine=PIECES)
+    for by in (0.5, 0.25, 2.0):
+        assert_same(traced(field(6, 7), by, 40), fading(field(6, 7), by, 40))
+    assert stretches(traced) == [[40]]
+
+
+def test_buffers_go_to_and_fro(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    empty = np.empty
+
+    def counted(*given: Any, **named: Any) -> Any:
+        made.append(given)
+        return empty(*given, **named)
+
+    traced = jit(reaction, machine=PIECES)
+    arrays = field(13, 11), field(13, 11, seed=1)
+    traced(*arrays, 50)
+    monkeypatch.setattr("slinky.frontend.legs.np.empty", counted)
+    assert_same(traced(*arrays, 50), reaction(*arrays, 50))
+    assert len([each for each in made if each[0] == (13, 11)]) <= 6  # two results, and two for each of two steps
+
+
+def test_short_graphs_run_as_a_whole() -> None:
+    traced = jit(heat, machine=PIECES)
+    assert_same(traced(field(9, 8), 4), heat(field(9, 8), 4))
+    assert stretches(traced) == [[]]
+    assert isinstance(traced.pipeline(field(9, 8), 4), sl.Pipeline)
+
+
+def test_long_graphs_have_no_pipeline_and_take_no_limit_of_memory() -> None:
+    with pytest.raises(sl.TracingError, match=r"heat has no pipeline of its own: it runs in stretches that come again"):
+        jit(heat).pipeline(field(9, 8), 300)
+    limited = jit(heat, max_bytes=1 << 20)
+    assert_same(limited(field(9, 8), 300), heat(field(9, 8), 300))
+    assert "operations, more than 200, that do not repeat" in limited.explain(field(9, 8), 300)
+
+
+def test_what_does_not_repeat_is_called_as_it_is() -> None:
+    def windows(u: Any, steps: int) -> Any:
+        return sum(np.sort(u[k : k + 5], axis=1) for k in range(steps))
+
+    traced = jit(windows)
+    assert_same(traced(field(300, 4), 250), windows(field(300, 4), 250))
+    assert "more than 200, that do not repeat" in traced.explain(field(300, 4), 250)
+
+
+def test_functions_of_very_many_operations_are_traced_if_their_arrays_are_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("slinky.frontend.tracing.MANY_OPERATIONS", 500)
+    monkeypatch.setattr("slinky.frontend.tracing.LEAST_BYTES_OF_MANY", 800)
+    traced = sl.jit(heat)
+    assert "more than 500 operations on arrays that are rather small" in traced.explain(field(9, 9), 300)
+    assert "300 times" in traced.explain(field(20, 20), 300)
+    for n in (9, 20):
+        assert_same(traced(field(n, n), 300), heat(field(n, n), 300))
+    monkeypatch.setattr("slinky.frontend.tracing.MOST_OPERATIONS", 1000)
+    endless = jit(heat)
+    assert_same(endless(field(20, 20), 300), heat(field(20, 20), 300))
+    assert "it has more than 1000 operations" in endless.explain(field(20, 20), 300)
+
+
+def test_an_argument_that_is_given_away_is_written_to() -> None:
+    def settle(u: Any, steps: int) -> Any:
+        for _ in range(steps):
+            u[1:-1] = (u[2:] + u[:-2]) / 2
+            u[:, 1:-1] = (u[:, 2:] + u[:, :-2]) / 2
+        return u
+
+    traced = jit(settle, donate="u", machine=PIECES)
+    for n in (9, 20):
+        own, want = field(n, 7), field(n, 7)
+        assert_same(traced(own, 30), settle(want, 30))
+        assert_same(own, want)
+    assert stretches(traced)[0]
+
+
+def test_errors_are_raised_in_the_midst_of_steps() -> None:
+    def divided(u: Any, steps: int) -> Any:
+        for _ in range(steps):
+            u = np.roll(u, 1, 0) / u - 1
+        return u
+
+    traced = jit(divided, machine=PIECES)
+    array = field(6, 5) + 40
+    for _ in range(2):
+        with np.errstate(divide="raise", invalid="raise"), pytest.raises(FloatingPointError):
+            traced(np.ones((6, 5)), 60)
+    with np.errstate(all="ignore"):
+        assert_same(traced(array, 60), divided(array, 60))
+
+
+def test_threads_run_steps_at_once() -> None:
+    traced = jit(reaction, machine=PIECES)
+    wrong = []
+
+    def run(seed: int) -> None:
+        arrays = field(8, 9, seed=seed), field(8, 9, seed=seed + 9)
+        want = reaction(*arrays, 30)
+        for _ in range(6):
+            got = traced(*arrays, 30)
+            wrong.extend(k for k in range(2) if got[k].tobytes() != want[k].tobytes())
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@needs_compiler
+@pytest.mark.usefixtures("moves_at_once")
+@pytest.mark.skipif(os.name != "posix", reason="as of other tests of this")
+def test_steps_move_to_c_in_the_midst_of_a_call() -> None:
+    traced = jit(reaction, native=None, machine=PIECES)
+    arrays = field(40, 30), field(40, 30, seed=1)
+    want = reaction(*arrays, 60)
+    assert_same(traced(*arrays, 60), want)
+    assert traced.wait_native()
+    (found,) = next(iter(traced._traces)).scheduled.values()
+    assert isinstance(found, InLegs)
+    assert found.runs_c
+    assert_same(traced(*arrays, 60), want)
+    assert "runs in C as far as that is known" in traced.explain(*arrays, 60)
+
+
+@needs_compiler
+def test_what_is_exported_is_what_is_scheduled_as_a_whole(tmp_path: Any) -> None:
+    traced = sl.jit(smallest=0, native=True)(heat)
+    short, long = field(9, 8), field(9, 8)
+    traced(long, 300)
+    with pytest.raises(sl.ExportError):
+        traced.export(tmp_path)
+    traced(short, 20)
+    traced.export(tmp_path)
+    loaded = sl.jit(smallest=0, native=True)(heat)
+    loaded.load(tmp_path)
+    for steps in (20, 300):
+        assert_same(loaded(short, steps), heat(short, steps))
+
+
+# Loops that ask for values --------------------------------------------------------------------------------------------
+
+
+def settled(u: Any, most: float) -> Any:
+    count = 0
+    while True:
+        new = u + 0.25 * around(u)
+        change = np.abs(new - u).max()
+        u = new
+        count += 1
+        if change < most or count >= 40:
+            return u, count
+
+
+@pytest.fixture
+def forced() -> Iterator[None]:
+    with pytest.warns(sl.ForcedValueWarning):
+        yield
+
+
+@pytest.mark.usefixtures("quick_libraries", "forced")
+@pytest.mark.parametrize("options", OPTIONS)
+def test_loops_that_ask_for_values_know_their_graphs(options: dict[str, Any]) -> None:
+    traced = jit(settled, **options)
+    for shape in ((97, 95), (120, 90), (97, 95), (1, 6)):
+        assert_same(traced(field(*shape), 0.01), settled(field(*shape), 0.01))
+    assert len(traced._forced._known) <= 3  # for three shapes, of which one is small
+
+
+@needs_compiler
+@pytest.mark.usefixtures("moves_at_once", "forced")
+@pytest.mark.skipif(os.name != "posix", reason="as of other tests of this")
+def test_loops_that_ask_for_values_move_to_c() -> None:
+    traced = jit(settled, native=None, machine=PIECES)
+    want = settled(field(140, 130), 1e-9)
+    assert_same(traced(field(140, 130), 1e-9), want)
+    assert traced.wait_native()
+    assert any(getattr(link.plan, "runs_c", False) for link in traced._forced._known.values())
+    assert_same(traced(field(140, 130), 1e-9), want)
+
+
+@pytest.mark.usefixtures("forced")
+def test_loops_that_ask_for_values_keep_no_arrays() -> None:
+    import tracemalloc
+
+    def longer(u: Any, steps: int) -> Any:
+        for _ in range(steps):
+            u = u + 0.25 * around(u)
+            if u.max() > 1e6:
+                break
+            u = u - np.asarray(u) / 2
+        return u
+
+    traced = jit(longer)
+    array = field(90, 100)
+    assert_same(traced(array, 3), longer(array, 3))
+    tracemalloc.start()
+    assert_same(traced(array, 60), longer(array, 60))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 30 * array.nbytes  # 60 iterations have two arrays each
+
+
+@pytest.mark.usefixtures("forced")
+def test_many_steps_between_two_questions_are_stretches() -> None:
+    def checked(u: Any, steps: int) -> Any:
+        for step in range(steps):
+            u = heat(u, 1)
+            if step % 40 == 39 and u.max() > 1e6:
+                break
+        return u
+
+    traced = jit(checked, machine=PIECES)
+    array = field(90, 100)
+    for _ in range(2):
+        assert_same(traced(array, 130), checked(array, 130))
+    assert [type(known) for known in traced._forced._known.values()] == [InLegs]
+    assert "for values, 120 times, a stretch of 8 operations" in traced.explain(array, 130)
+
+    def unlike(u: Any, steps: int) -> Any:
+        found = u
+        for step in range(steps):
+            found = np.sort(found[step % 7 :: step + 1], axis=1)[:1] + np.sort(u, axis=0)
+        return found if found.max() > 0 else u
+
+    traced = jit(unlike)
+    assert_same(traced(array, 230), unlike(array, 230))
+    assert list(traced._forced._known.values()) == [None]
+
+
+@pytest.mark.usefixtures("forced")
+def test_what_was_asked_for_and_is_held_is_computed_once() -> None:
+    computed = []
+
+    def noted(a: Any) -> Any:
+        computed.append(a.shape)
+        return np.sort(a, axis=0)
+
+    own = sl.rowwise(axis=0)(noted)
+
+    def function(u: Any) -> Any:
+        ordered = own(u)
+        whole = np.asarray(ordered)
+        if whole[0, 0] > 0:
+            return ordered
+        return ordered + whole[-1]
+
+    assert_same(jit(function)(field(6, 5)), np.sort(field(6, 5), axis=0) + np.sort(field(6, 5), axis=0)[-1])
+    assert len(computed) <= 2  # to see what comes of it, and for the values
+
+
+def test_traces_for_one_call_hold_what_they_need() -> None:
+    import tracemalloc
+
+    made: list[Any] = []
+
+    def longer(u: Any, steps: int) -> Any:
+        made.append(len(made))  # it sets something, so its trace is good for one call
+        for _ in range(steps):
+            u = np.sort(u + 0.25 * around(u), axis=0)
+        return u
+
+    traced = sl.jit(smallest=0, machine=MACHINE, native=False)(longer)
+    array = field(90, 100)
+    want = longer(array, 60)
+    tracemalloc.start()
+    assert_same(traced(array, 60), want)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 60 * array.nbytes
+
+
+# Random programs ------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**9))
+def test_random_steps(seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for module, values in counts_as_long().items():
+            for name, value in values.items():
+                patch.setattr(module, name, value)
+        for program in in_steps(programs(seed, 4)):
+            for jit_of in jits().values():
+                assert fault(program, jit_of) is None, program
+
+
+@pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+def test_random_steps_are_cut_into_stretches(long_graphs: None) -> None:
+    found = []
+    for program in in_steps(programs(0, 150)):
+        traced = jit(program.function(), machine=PIECES)
+        with np.errstate(all="ignore"):
+            traced(*program.arrays())
+        found += [max(each, default=0) for each in stretches(traced)]
+    assert sum(count >= 3 for count in found) >= 8
+
+
+# Where it is cut ------------------------------------------------------------------------------------------------------
+
+
+def cut(signs: str) -> list[str]:
+    numbers = [ord(each) for each in signs]
+    return [signs[first:last] for first, last in repeating._cut(numbers, [0] * (len(signs) + 1))]
+
+
+@pytest.mark.parametrize(
+    ("signs", "pieces"),
+    [
+        ("", []),
+        ("abc", ["abc"]),
+        ("x" + "abcd" * 6 + "yz", ["x", *["abcd"] * 6, "yz"]),
+        ("abcd" * 6, ["abcd"] * 6),
+        ("abc" * 8 + "u" + "defg" * 5, [*["abc"] * 8, "u", *["defg"] * 5]),
+        ("aab" * 9, ["aab"] * 9),
+        ("abcdefgh" * 3, ["abcdefgh" * 3]),
+    ],
+)
+def test_what_repeats_is_cut(signs: str, pieces: list[str]) -> None:
+    assert cut(signs) == pieces
+
+
+def test_it_is_cut_where_least_goes_on() -> None:
+    signs = [ord(each) for each in "x" + "abcd" * 8]
+    crossing = [9, *[5, 5, 1, 5] * 8, 0]
+    found = repeating._cut(signs, crossing)
+    assert found[0] == (0, 3)
+    assert {last - first for first, last in found[1:-1]} == {4}
+    assert found[1][0] % 4 == 3
