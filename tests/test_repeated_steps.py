@@ -185,6 +185,42 @@ def test_floats_of_steps_are_told() -> None:
     assert stretches(traced) == [[40]]
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex64])
+def test_numbers_of_plain_arithmetic_are_told(dtype: Any) -> None:
+    weights = np.linspace(-1, 1, 60)
+
+    def weighted(u: Any, steps: int) -> Any:
+        for k in range(steps):
+            u = np.maximum(np.roll(u, 1, 0) * weights[k] + k, u / 2 - np.float32(k) / 3) + np.sin(k / 8)
+            u[0, 1] = weights[k]
+        return u
+
+    def powers(u: Any, steps: int) -> Any:
+        for k in range(steps):
+            u = np.roll(u, 1, 0) ** (k % 3) / 8 + (1 << 60) - k * (1 << 54)
+        return u
+
+    array = field(6, 7).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        traced = jit(weighted, machine=PIECES)
+        assert_same(traced(array, 60), weighted(array, 60))
+        assert max(stretches(traced)[0]) >= 58  # the first step may give another dtype
+    traced = jit(powers, machine=PIECES)
+    with np.errstate(all="ignore"):
+        assert_same(traced(array, 60), powers(array, 60))
+
+
+def test_integers_stay_integers() -> None:
+    def counted(u: Any, steps: int) -> Any:
+        for k in range(steps):
+            u = np.roll(u, 1, 0) * (k + 1) + k
+        return u
+
+    array = np.arange(12).reshape(4, 3)
+    traced = jit(counted, machine=PIECES)
+    assert_same(traced(array, 60), counted(array, 60))
+
+
 def test_buffers_go_to_and_fro(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     empty = np.empty

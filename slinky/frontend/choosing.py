@@ -314,7 +314,7 @@ class Chooser:
         results = [(tuple(map(of, view.shape)), view.dtype) for view in stretch.outputs]
         arrays = [tuple(map(of, node.results[0].shape)) for node in sources_of(stretch.nodes)]
         shapes = (*arrays, *(shape for shape, _ in results))
-        numbers = [whole.numbers[0][k] for k in leg.floats], [values[symbol] for symbol in stretch.untold]
+        numbers = leg.told(whole.numbers[0]), [values[symbol] for symbol in stretch.untold]
         return self.link(stretch, Given(values, of, results, shapes, numbers))
 
     def link(self, stretch: Stretch, given: Given) -> Link:

@@ -98,7 +98,7 @@ class InLegs(Moving):
                 place = self._places.get(number)
                 values[number] = buffers.take(*kind) if place is None else outputs[place]
             own = [values[number] for number in (*leg.takes, *leg.gives)]
-            link.enter(own, link.scalars([floats[k] for k in leg.floats]))
+            link.enter(own, link.scalars(leg.told(floats)))
             for number in leg.done:
                 array = values.pop(number)
                 buffers.give_back(array)

@@ -2,9 +2,10 @@
 
 Idea. A loop of steps in a function is traced to as many nodes as all its steps have. In the order in which they were
 made, each is like the one that stands a step before it from the second step on: the same operation, on views of the
-same kind. The shortest such distance, over the longest run, is a *period*. Where a step
-begins is chosen so that as little as can be goes from one to the next. What is before and after a loop is cut on in the
-same way, for functions may have several loops, and loops in loops; what has none is one stretch.
+same kind. The shortest such distance, over the longest run, is a *period*. Where a step begins is chosen so that as
+little as can be goes from one to the next. What is before and after a loop is cut on in the same way, for functions may
+have several loops, and loops in loops; what has none is one stretch. Where nothing repeats, it is tried again with
+numbers among the arguments of plain arithmetic (`u + weights[k]`) told to each step, like floats.
 
 Two stretches are one *form* if their nodes are alike, and read each other and what comes from outside in the same way:
 then one graph stands for both, with sources for what comes from outside. So a function of a thousand steps is lowered,
@@ -18,13 +19,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import islice
 
 import attrs
 import numpy as np
 
 from slinky.frontend.lowering import count_of_funcs, floats_of, sources_of
-from slinky.frontend.nodes import Node, Result, Source, View, whole_view
+from slinky.frontend.nodes import Node, Operation, Result, Source, View, whole_view
+from slinky.frontend.operations import Number, Pointwise, as_it_is
 from slinky.frontend.planned import Planned
 from slinky.frontend.sizes import Length, Size, expr_of
 from slinky.symbolic.expressions import Expr
@@ -47,7 +49,16 @@ _MOST_PERIODS = 64
 _PLACES = (1 / 2, 1 / 4, 3 / 4, 1 / 8, 3 / 8, 5 / 8, 7 / 8)
 """Where it is looked for what repeats, in parts of the whole."""
 
+_PLAIN = (np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, as_it_is)
+"""Functions of which it does not matter to any bit whether a number is known when they are lowered."""
+
+_EXACT = 1 << 53
+"""Integers of less than that are floats, exactly."""
+
 _NOTHING = np.empty(0)
+
+_Floats = dict[Node, list[int | float]]
+"""The floats of nodes, by their numbers in the whole graph, or as they are."""
 
 
 class Stretch(Planned):
@@ -60,14 +71,18 @@ class Stretch(Planned):
 
 @attrs.frozen(eq=False)
 class Leg:
-    """A stretch in its place: the numbers of the arrays that it `takes` and `gives`, of the floats of the whole graph
-    that it is told, and of the arrays that nobody needs afterwards."""
+    """A stretch in its place: the numbers of the arrays that it `takes` and `gives`, the floats that it is told, by
+    their numbers in the whole graph or as they are, and the numbers of the arrays that nobody needs afterwards."""
 
     stretch: Stretch
     takes: tuple[int, ...]
     gives: tuple[int, ...]
-    floats: tuple[int, ...]
+    floats: tuple[int | float, ...]
     done: tuple[int, ...]
+
+    def told(self, floats: Sequence[float]) -> list[float]:
+        """The floats that it is told, of those of the whole graph."""
+        return [floats[each] if type(each) is int else each for each in self.floats]
 
 
 @attrs.frozen(eq=False)
@@ -83,6 +98,14 @@ class Legs:
 
 def legs_of(nodes: Sequence[Node], outputs: Sequence[View]) -> Legs | None:
     """A graph as stretches, most of which are the same; None where it does nothing often enough, or too much else."""
+    numbers = iter(range(len(floats_of(nodes))))
+    floats: _Floats = {node: [next(numbers) for _ in floats_of([node])] for node in nodes}
+    found = _legs(nodes, outputs, floats)
+    return _legs(*_told(nodes, outputs, floats)) if found is None else found
+
+
+def _legs(nodes: Sequence[Node], outputs: Sequence[View], floats: _Floats) -> Legs | None:
+    """The same, where all nodes have these floats."""
     made = sorted((node for node in nodes if not isinstance(node.operation, Source)), key=lambda node: node.serial)
     signs = _signs(made)
     pieces = [made[first:last] for first, last in _cut(signs, _crossing(made, outputs))]
@@ -93,7 +116,7 @@ def legs_of(nodes: Sequence[Node], outputs: Sequence[View]) -> Legs | None:
         forms[form].append(piece)
     if max(map(len, forms.values()), default=0) < LEAST_LEGS:
         return None
-    found = _Numbered(nodes, outputs, pieces)
+    found = _Numbered(outputs, pieces, floats)
     places = {form: found.given_by(alike) for form, alike in forms.items()}
     stretches = {form: _stretch(alike[-1], places[form], len(alike)) for form, alike in forms.items()}
     if sum(count_of_funcs(each.nodes, each.outputs) for each in stretches.values()) > MOST_FUNCS:
@@ -104,6 +127,38 @@ def legs_of(nodes: Sequence[Node], outputs: Sequence[View]) -> Legs | None:
     ]
     given = [found.number(node.results[0]) for node in sources_of(nodes)]
     return Legs(legs, list(stretches.values()), given, [found.number(view.result) for view in outputs])
+
+
+def _told(nodes: Sequence[Node], outputs: Sequence[View], floats: _Floats) -> tuple[list[Node], list[View], _Floats]:
+    """The same graph, where the numbers among the arguments of plain arithmetic are floats that are told."""
+    stands: dict[Result, Result] = {}
+    found, told = [], {}
+    for node in nodes:
+        operation, numbers = _with_told(node)
+        operands = [attrs.evolve(view, result=stands[view.result]) for view in node.operands]
+        found.append(node.again(operands, operation))
+        told[found[-1]] = [*floats[node], *numbers]
+        stands.update(zip(node.results, found[-1].results, strict=True))
+    return found, [attrs.evolve(view, result=stands[view.result]) for view in outputs], told
+
+
+def _with_told(node: Node) -> tuple[Operation, list[float]]:
+    """What a node does, where numbers among its arguments are told; and these."""
+    operation = node.operation
+    if not isinstance(operation, Pointwise) or operation.function not in _PLAIN or operation.masked:
+        return operation, []
+    dtypes = [each.dtype for each in node.results] + [each.dtype for each in node.operands]
+    is_of_floats = all(each.kind == "f" for each in dtypes)
+    arguments = list(operation.arguments)
+    numbers: list[float] = []
+    for k, value in enumerate(arguments):
+        is_exact = is_of_floats and type(value) is int and abs(value) < _EXACT
+        if is_exact or type(value) in (np.float64, np.float32):
+            dtype = None if is_exact else np.dtype(type(value))
+            arguments[k] = Number(len(operation.floats) + len(numbers), dtype)
+            numbers.append(float(value))
+    told = (*operation.floats, *numbers)
+    return attrs.evolve(operation, arguments=tuple(arguments), floats=told), numbers
 
 
 def _signs(nodes: Sequence[Node]) -> list[int]:
@@ -225,16 +280,15 @@ def apart(piece: Sequence[Node], given: Sequence[Result]) -> tuple[list[Node], d
 
 
 class _Numbered:
-    """The pieces of a graph, the arrays that they take and give by their numbers, and the floats of the graph."""
+    """The pieces of a graph, the arrays that they take and give by their numbers, and the floats of its nodes."""
 
-    def __init__(self, nodes: Sequence[Node], outputs: Sequence[View], pieces: Sequence[Sequence[Node]]) -> None:
+    def __init__(self, outputs: Sequence[View], pieces: Sequence[Sequence[Node]], floats: _Floats) -> None:
         self._numbers: dict[Result, int] = {}
         self._kept = {view.result for view in outputs}
         self._last: dict[Result, int] = {}
         for k, piece in enumerate(pieces):
             self._last |= dict.fromkeys(_outside(piece), k)
-        counts = (len(floats_of([node])) for node in nodes)
-        self._floats = dict(zip(nodes, accumulate(counts, initial=0), strict=False))
+        self._floats = floats
 
     def number(self, result: Result) -> int:
         """The number of an array."""
@@ -257,6 +311,6 @@ class _Numbered:
         takes = _outside(piece)
         gives = [piece[at].results[number] for at, number in places]
         done = [each for each in (*takes, *gives) if self._last.get(each, -1) <= k and each not in self._kept]
-        floats = [self._floats[node] + j for node in piece for j in range(len(floats_of([node])))]
+        floats = [each for node in piece for each in self._floats[node]]
         taken, given, over = (tuple(map(self.number, each)) for each in (takes, gives, done))
         return Leg(stretch, taken, given, tuple(floats), over)
