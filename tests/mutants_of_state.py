@@ -141,9 +141,18 @@ MUTANTS += mutants(
 )
 
 MUTANTS += mutants(
+    "slinky/frontend/planned.py",
+    ("tests/test_columns.py",),
+    (
+        "planned: sizes that no array tells",
+        "self.untold = untold(self.nodes, self.outputs)",
+        'self.untold = vars(self).get("untold") or untold(self.nodes, self.outputs)',
+    ),
+)
+
+MUTANTS += mutants(
     "slinky/frontend/columns.py",
     ("tests/test_columns.py",),
-    ("columns: sizes that no array tells", "self.untold = untold(self.nodes, self.outputs)", "pass"),
     ("columns: C order that is asked for", "set() if rows.trace.asked_for_rows else ", ""),
     ("columns: results that may be in rows", "view.is_whole and view.result in known", "True"),
     ("columns: arguments that are written to", 'return "it writes to arguments"', "pass"),

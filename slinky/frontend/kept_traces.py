@@ -289,8 +289,8 @@ class Traces:
             self.give_up(kind, "it writes to an array that it asked for")
             return None
         except Abandoned as abandoned:
-            self._changes += not reads.hold()
             leaves = [leaf for _, leaf in leaves_of((given, named))] if trace.is_abandoned_here else ()
+            self._changes += not reads.hold()
             self.give_up(_of_sizes(kind, leaves), str(abandoned))
             return None
         self._changes += not reads.hold()

@@ -29,6 +29,7 @@ from slinky.frontend.nodes import Node, Operation, Result, Source, View, whole_v
 from slinky.frontend.operations import Number, Pointwise, as_it_is
 from slinky.frontend.planned import Planned
 from slinky.frontend.sizes import Length, Size, expr_of
+from slinky.frontend.tracing import MOST_FUNCS
 from slinky.symbolic.expressions import Expr
 
 LEAST_FUNCS = 32
@@ -36,9 +37,6 @@ LEAST_FUNCS = 32
 
 LEAST_LEGS = 4
 """So many times a step must come again."""
-
-MOST_FUNCS = 100
-"""All forms of stretches together have so many funcs at most: to schedule more takes longer than they do."""
 
 _LEAST_NODES = 16
 """So many nodes all legs together have at least: others are part of a step, such as the four sides of a stencil."""
