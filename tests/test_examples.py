@@ -102,6 +102,22 @@ def test_attention_holds_one_block_of_scores(warm: Warm) -> None:
     assert max(memory) <= 1.2 * block / 1e6
 
 
+def test_reaction(warm: Warm, tmp_path: Path) -> None:
+    done = run("reaction.py", "--size", 90, "--calls", 12, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("plain is traced: 864 operations: ")
+    assert "32 times, a stretch of 27 operations: " in done.stdout
+    assert "90 x 90, 384 steps: as plain NumPy, to the bit\n" in done.stdout
+    assert done.stdout.endswith("wrote reaction.png\n")
+    picture = pixels(tmp_path / "reaction.png")
+    assert picture.shape == (90, 90)
+    assert len(np.unique(picture)) > 50
+    for wrong in (["--size", 3], ["--calls", 0]):
+        done = warm.run(EXAMPLES / "reaction.py", *wrong)
+        assert done.returncode == 2
+        assert "a plane of 4 x 4 and one call at least" in done.stderr
+
+
 def test_unsharp_of_the_photograph(sharpened: tuple[subprocess.CompletedProcess[str], Path]) -> None:
     done, directory = sharpened
     assert done.returncode == 0, done.stderr

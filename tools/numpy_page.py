@@ -303,9 +303,9 @@ Steps are the same if they differ in floats alone, or in numbers that are added,
 compared to find an extremum (`u + weights[k]`): other slices in each step, for one, make other stretches. A function
 may have several loops, and loops in loops. All of its different stretches together have 200 funcs at most, and 16,384
 operations are traced: else the function is called as it is. So it is, for arrays of these sizes, if it has more than
-1,024 operations, whose results take less than 0.5 MB in the mean (2 MB if it is traced at each call): to trace one
-takes 0.2 ms, which is as long as NumPy takes. `pipeline` gives what is scheduled as a whole, of 200 funcs at most. With
-`max_bytes`, all is.
+1,024 operations, whose results take less than 2 MB in the mean (4 MB if it is traced at each call): to trace one takes
+0.2 ms, about as long as NumPy takes for it; a function of fewer steps that is called more often has no such limit.
+`pipeline` gives what is scheduled as a whole, of 200 funcs at most. With `max_bytes`, all is.
 
 ## Arguments that are written to
 

@@ -51,12 +51,12 @@ MOST_FUNCS = 200
 MOST_OPERATIONS = 1 << 14
 """Functions of more operations are not traced to their end."""
 
-MANY_OPERATIONS, LEAST_BYTES_OF_MANY = 1 << 10, 1 << 19
-"""Nor are those of so many, whose results have fewer bytes in the mean: to trace an operation takes 0.2 ms, in which
-NumPy does some on such arrays."""
+MANY_OPERATIONS, LEAST_BYTES_OF_MANY = 1 << 10, 2_000_000
+"""Nor are those of so many, whose results have fewer bytes in the mean: to trace an operation takes 0.2 ms, about what
+NumPy takes for it on such arrays."""
 
-FOR_ONE_CALL = 4
-"""Where it is traced at each call, they must have so many times as many: then NumPy takes about as long."""
+FOR_ONE_CALL = 2
+"""Where it is traced at each call, they must have so many times as many, so that there is something to gain."""
 
 MOST_SIZES = 8
 """Arrays of more axes are traced for just their shape: products of many sizes take longer to reason about than all
