@@ -46,7 +46,7 @@ traced = sl.jit(plain)
 def seeds(size: int) -> tuple[np.ndarray, np.ndarray]:
     """One substance everywhere, and some spots of the other one."""
     u, v = np.ones((size, size)), np.zeros((size, size))
-    width = max(size // 40, 2)
+    width = max(size // 40, 6)
     for y, x in np.random.default_rng(0).integers(0, size, (30, 2)):
         u[y : y + width, x : x + width], v[y : y + width, x : x + width] = 0.5, 0.25
     return u, v
