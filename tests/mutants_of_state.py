@@ -145,8 +145,8 @@ MUTANTS += mutants(
     ("tests/test_columns.py",),
     (
         "planned: sizes that no array tells",
-        "self.untold = untold(self.nodes, self.outputs)",
-        'self.untold = vars(self).get("untold") or untold(self.nodes, self.outputs)',
+        "self.untold = untold(nodes, outputs)",
+        'self.untold = vars(self).get("untold") or untold(nodes, outputs)',
     ),
 )
 
