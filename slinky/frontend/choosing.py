@@ -135,7 +135,7 @@ class Chooser:
         if not self._may_be_tried(traced, plan, given.of):
             return self._runner(traced, given, plan)
         contest = traced.contest(given.shapes, plan)
-        waits = isinstance(plan, Moving) and contest.is_plain and not getattr(plan, "runs_c", False)
+        waits = isinstance(plan, Moving) and bool(plan.moves) and contest.is_plain
         if contest.is_over and not waits:
             return None if contest.is_plain else self._runner(traced, given, plan)
         run = partial(self._run, traced, given, plan) if waits else self._runner(traced, given, plan)

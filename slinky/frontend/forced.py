@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from slinky.frontend.tracing import MOST_FUNCS, Trace
 
 MOST_GRAPHS = 64
 """So many graphs are known, the latest ones."""
+
+_UNKNOWN: Any = object()
 
 
 class ForcedValues:
@@ -47,14 +50,13 @@ class ForcedValues:
         shapes = (*(array.shape for array in arrays), *(shape for shape, _ in results))
         what = structure(nodes, views, with_names=False)
         kind = None if what is None else (what, shapes, tuple(sizes))
-        known = self._known.get(kind)
-        if kind is None or kind not in self._known:  # two threads that ask at once make it twice
+        known = self._known.pop(kind, _UNKNOWN)
+        if known is _UNKNOWN:  # two threads that ask at once make it twice
             given = Given(trace.questions.values, value_of, results, shapes, (floats, sizes))
             known = self._made_for(_without_arrays(nodes, views), given)
             self._made += 1
         if kind is not None:
             self._known[kind] = known
-            self._known.move_to_end(kind)
             while len(self._known) > MOST_GRAPHS:
                 self._known.popitem(last=False)
         if known is None:

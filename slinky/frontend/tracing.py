@@ -448,12 +448,14 @@ def computed_whole(nodes: Sequence[Node], wanted: Sequence[Result]) -> dict[Resu
     values: dict[Result, Array] = {}
     last = {view.result: k for k, node in enumerate(nodes) for view in node.operands}
     over: dict[int, list[Result]] = {}
-    for result in last.keys() - set(wanted):
+    kept = set(wanted)
+    for result in last.keys() - kept:
         over.setdefault(last[result], []).append(result)
     for k, node in enumerate(nodes):
         operands = [seen(values[view.result], view) for view in node.operands]
-        values.update(zip(node.results, node.operation.compute(operands, node), strict=True))
-        del operands
+        found = zip(node.results, node.operation.compute(operands, node), strict=True)
+        values.update((result, value) for result, value in found if result in last or result in kept)
+        del operands, found
         for result in over.get(k, ()):
             del values[result]
     return values
