@@ -324,11 +324,17 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/frontend/views.py",
     ("tests/test_views_of_traces.py", "tests/test_sizes_of_traces.py"),
-    ("views: slices of other lengths", "key = (extent.expr, given.start,", "key = (given.start,"),
+    ("views: slices of other lengths", "(extent.expr, *_ends_of(given))", "_ends_of(given)"),
 )
 
 MUTANTS += mutants(
     "slinky/frontend/trials.py",
     ("tests/test_effects_of_functions.py",),
     ("trials: what it learned", " and not learned):", "):"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/following.py",
+    ("tests/test_following.py",),
+    ("following: slices that are known", "questions.roots, questions.known]", "questions.roots]"),
 )

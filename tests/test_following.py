@@ -99,7 +99,7 @@ IN_VAIN = [
 def state(trace: Trace) -> Any:
     """All that a trace keeps of what was done."""
     lists = trace.reasons, trace.fences, trace.copied, trace.watched
-    tables = trace.made, trace.sources, trace.questions.held, trace.questions.roots
+    tables = trace.made, trace.sources, trace.questions.held, trace.questions.roots, trace.questions.known
     flags = trace.abandoned, trace.asked_for_class, trace.asked_for_layout, trace.given_in_c_order
     return [*map(list, lists), *map(list, tables), flags]
 

@@ -80,7 +80,8 @@ def attempt(trace: Trace, arrays: Iterable[LazyArray]) -> Iterator[None]:
 def _restoring(trace: Trace, arrays: Iterable[LazyArray]) -> Callable[[], None]:
     """What makes a trace, and the arrays that are given, what they are now."""
     cells = [(cell, cell.result, cell.uncertain, cell.by_layout) for cell in {array._cell for array in arrays}]
-    growing: list[Any] = [trace.made, trace.sources, trace.questions.held, trace.questions.roots]
+    questions = trace.questions
+    growing: list[Any] = [trace.made, trace.sources, questions.held, questions.roots, questions.known]
     lists = [trace.copied, trace.watched]
     counts = [len(each) for each in (*growing, *lists)]
     flags = trace.asked_for_layout, trace.asked_for_rows, trace.asked_for_class

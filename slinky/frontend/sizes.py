@@ -47,7 +47,7 @@ class Questions:
         self.held: dict[Condition, str] = {}
         self.values: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
         self.roots: dict[Expr, Expr] = {}
-        self.known: dict[Hashable, Any] | None = {}
+        self.known: dict[Hashable, Any] = {}
         """What came of the same lengths before, by what was done: it need not be asked again."""
 
     def note(self, condition: Condition, answer: bool) -> None:

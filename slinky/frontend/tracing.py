@@ -378,7 +378,7 @@ class _Unnoted(Questions):
 
     def __init__(self) -> None:
         super().__init__()
-        self.known = None  # it would grow forever
+        self.known = _Nothing()  # it would grow forever
 
     def note(self, condition: Condition, answer: bool) -> None:
         """Forget it."""

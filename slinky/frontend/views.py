@@ -108,14 +108,17 @@ def _place(entry: Any, extent: Length, axis: int) -> Length:
 
 def sliced(given: slice, extent: Length) -> tuple[Length, int, Length]:
     """The first place of a slice, its step, and how many places there are."""
-    known_before = extent.questions.known if type(extent) is Size else None
-    key = (extent.expr, given.start, given.stop, given.step) if type(extent) is Size else ()
-    if known_before is None or not all(each is None or type(each) is int for each in key[1:]):
+    if type(extent) is not Size or not all(each is None or type(each) is int for each in _ends_of(given)):
         return _sliced(given, extent)
-    if key not in known_before:
-        known_before[key] = _sliced(given, extent)
-    found: tuple[Length, int, Length] = known_before[key]
+    known, key = extent.questions.known, (extent.expr, *_ends_of(given))
+    found: tuple[Length, int, Length] | None = known.get(key)
+    if found is None:
+        found = known[key] = _sliced(given, extent)
     return found
+
+
+def _ends_of(given: slice) -> tuple[Any, Any, Any]:
+    return given.start, given.stop, given.step
 
 
 def _sliced(given: slice, extent: Length) -> tuple[Length, int, Length]:
