@@ -200,6 +200,18 @@ def test_steps_that_read_something_else_are_not_the_same() -> None:
         assert stretches(traced) == [[20, 20]]
 
 
+def test_steps_that_read_another_dtype_are_not_the_same() -> None:
+    def widened(u: Any, w: Any, steps: int) -> Any:
+        for _ in range(steps):
+            u = np.maximum(u[::-1] * w, u + w) / 2
+        return u
+
+    arrays = field(5, 8).astype(np.float32), field(5, 8, seed=1)
+    traced = jit(widened, machine=PIECES)
+    assert_same(traced(*arrays, 40), widened(*arrays, 40))
+    assert stretches(traced) == [[1, 39]]
+
+
 def test_floats_of_steps_are_told() -> None:
     def fading(u: Any, by: float, steps: int) -> Any:
         for k in range(steps):
