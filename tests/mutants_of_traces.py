@@ -268,10 +268,8 @@ MUTANTS += mutants(
     ("repeating: what is over", "self._last.get(each, -1) <= k and each", "self._last.get(each, -1) < 0 and each"),
     ("repeating: too soon", "self._last.get(each, -1) <= k and each", "each"),
     ("repeating: results are kept", " and each not in self._kept]", "]"),
-    ("repeating: floats", "told[found[-1]] = [*floats[node], *numbers]", "told[found[-1]] = [*numbers, *floats[node]]"),
     ("repeating: numbers that are told", "legs(*_told(nodes, outputs, floats)) if", "legs(nodes, outputs, floats) if"),
     ("repeating: integers among floats", "is_exact = is_of_floats and type", "is_exact = type"),
-    ("repeating: large integers", "and abs(value) < _EXACT", ""),
     ("repeating: their dtypes", "dtype = None if is_exact else np.dtype(type(value))", "dtype = None"),
     ("repeating: functions that look at numbers", "operation.function not in _PLAIN or", ""),
     (
