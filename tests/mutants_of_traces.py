@@ -314,6 +314,8 @@ MUTANTS += mutants(
     ("tracing: nodes of loops", "        self.made.clear()\n", ""),
     ("tracing: arrays of loops", "        self.sources.clear()\n", ""),
     ("tracing: origins of loops", "        self.origins.forget()\n", ""),
+    ("tracing: what is over", "            del values[result]\n", "            pass\n"),
+    ("tracing: what nobody reads", " if result in last or result in kept)", ")"),
     ("tracing: very many operations", "if self._operations >= MOST_OPERATIONS:", "if False:"),
     ("tracing: for these sizes", "self.is_abandoned_here = True", "self.is_abandoned_here = False"),
     ("tracing: small arrays", "if self.chooses and self._operations >= MANY", "if self._operations >= MANY"),

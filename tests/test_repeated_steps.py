@@ -19,6 +19,9 @@ from traced import MACHINE, PIECES, assert_same, jit
 import slinky as sl
 from slinky.frontend import repeating
 from slinky.frontend.legs import InLegs
+from slinky.frontend.nodes import Source
+from slinky.frontend.to_native import Move
+from slinky.frontend.tracing import computed_whole
 
 Array = np.ndarray[Any, Any]
 
@@ -337,6 +340,75 @@ def test_an_argument_that_is_given_away_is_written_to() -> None:
     assert stretches(traced)[0]
 
 
+def test_results_may_be_arguments_and_come_twice() -> None:
+    def kept(u: Any, steps: int) -> Any:
+        first = np.zeros_like(u)
+        first[...] = u
+        for _ in range(steps):
+            u = np.sort(np.roll(u, 1, 0) / 2 - 1, axis=1)
+        return u, first, first[1:], u[::-1]
+
+    traced = jit(kept, machine=PIECES)
+    for _ in range(2):
+        assert_same(traced(field(9, 7), 30), kept(field(9, 7), 30))
+    assert stretches(traced)[0]
+
+    def handed_over(u: Any, steps: int) -> Any:
+        new = u
+        for _ in range(steps):
+            new = np.sort(np.roll(new, 1, 0) / 2 - 1, axis=1)
+        u[...] = new
+        return new
+
+    traced = jit(handed_over, donate="u", machine=PIECES)
+    for _ in range(2):
+        own, want = field(9, 7), field(9, 7)
+        assert_same(traced(own, 30), handed_over(want, 30))
+        assert_same(own, want)
+
+    def replaced(u: Any, v: Any, steps: int) -> Any:
+        new = v
+        for _ in range(steps):
+            new = np.sort(np.roll(new, 1, 0) / 2 - 1, axis=1)
+        u[...] = v
+        return new
+
+    traced = jit(replaced, donate="u", machine=PIECES)
+    own = field(9, 7)
+    assert_same(traced(own, field(9, 7, seed=1), 30), replaced(field(9, 7), field(9, 7, seed=1), 30))
+    assert_same(own, field(9, 7, seed=1))
+
+
+def test_what_has_no_schedule_runs_func_after_func() -> None:
+    traced = jit(two_loops, machine=PIECES)
+    arrays = field(9, 8), field(9, 8, seed=1)
+    want = traced(*arrays, 20)
+    (found,) = next(iter(traced._traces)).scheduled.values()
+    assert isinstance(found, InLegs)
+    assert not found.is_plain
+    for link in found.links:
+        link.stretch.scheduled[link.given.shapes] = None
+    assert found.is_plain
+    assert_same(traced(*arrays, 20), want)
+
+
+def test_what_is_on_its_way_to_c_has_not_moved() -> None:
+    traced = jit(two_loops, machine=PIECES)
+    traced(field(9, 8), field(9, 8, seed=1), 20)
+    (found,) = next(iter(traced._traces)).scheduled.values()
+    first, second, *_ = found.links
+
+    class Moved:
+        runs_c = True
+
+    first.stretch.scheduled[first.given.shapes] = Moved()
+    assert found.runs_c
+    move = Move(None, lambda: None, lambda pipeline: None, "two_loops", lambda plan: None, stays=False)
+    second.stretch.scheduled[second.given.shapes] = move
+    assert found.moves == [move]
+    assert not found.runs_c
+
+
 def test_errors_are_raised_in_the_midst_of_steps() -> None:
     def divided(u: Any, steps: int) -> Any:
         for _ in range(steps):
@@ -452,7 +524,7 @@ def test_loops_that_ask_for_values_keep_no_arrays() -> None:
             u = u + 0.25 * around(u)
             if u.max() > 1e6:
                 break
-            u = u - np.asarray(u) / 2
+            u = u - u.__array__() / 2
         return u
 
     traced = jit(longer)
@@ -480,6 +552,7 @@ def test_many_steps_between_two_questions_are_stretches() -> None:
         assert_same(traced(array, 130), checked(array, 130))
     assert [type(known) for known in traced._forced._known.values()] == [InLegs]
     assert "for values, 120 times, a stretch of 8 operations" in traced.explain(array, 130)
+    assert_same(traced(field(80, 120), 130), checked(field(80, 120), 130))
 
     def unlike(u: Any, steps: int) -> Any:
         found = u
@@ -513,25 +586,20 @@ def test_what_was_asked_for_and_is_held_is_computed_once() -> None:
     assert len(computed) <= 2  # to see what comes of it, and for the values
 
 
-def test_traces_for_one_call_hold_what_they_need() -> None:
-    import tracemalloc
+def test_what_is_computed_whole_is_held_as_long_as_it_is_needed() -> None:
+    def parts(u: Any) -> Any:
+        whole, rest = np.divmod(np.sort(u + 1, axis=0), 2)
+        return np.cumsum(whole, axis=0), u * 3
 
-    made: list[Any] = []
-
-    def longer(u: Any, steps: int) -> Any:
-        made.append(len(made))  # it sets something, so its trace is good for one call
-        for _ in range(steps):
-            u = np.sort(u + 0.25 * around(u), axis=0)
-        return u
-
-    traced = sl.jit(smallest=0, machine=MACHINE, native=False)(longer)
-    array = field(90, 100)
-    want = longer(array, 60)
-    tracemalloc.start()
-    assert_same(traced(array, 60), want)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 60 * array.nbytes
+    traced = jit(parts)
+    trace, _ = traced._asked((field(6, 7),), {})
+    (argument,) = (node for node in trace.nodes if isinstance(node.operation, Source))
+    argument.operation = Source(field(6, 7))
+    wanted = [view.result for view in trace.outputs]
+    values = computed_whole(trace.nodes, wanted)
+    assert set(values) == set(wanted)
+    for result, want in zip(wanted, parts(field(6, 7)), strict=True):
+        np.testing.assert_array_equal(values[result], want, strict=True)
 
 
 # Random programs ------------------------------------------------------------------------------------------------------
