@@ -588,7 +588,7 @@ def test_what_was_asked_for_and_is_held_is_computed_once() -> None:
 
 def test_what_is_computed_whole_is_held_as_long_as_it_is_needed() -> None:
     def parts(u: Any) -> Any:
-        whole, rest = np.divmod(np.sort(u + 1, axis=0), 2)
+        whole, _rest = np.divmod(np.sort(u + 1, axis=0), 2)
         return np.cumsum(whole, axis=0), u * 3
 
     traced = jit(parts)
