@@ -6,6 +6,7 @@
     python tests/numpy_programs.py --count 1000 --extremes          # at the ends of dtypes, to the bit
     python tests/numpy_programs.py --count 1000 --numbers           # with numbers among the arguments
     python tests/numpy_programs.py --count 1000 --columns           # on arrays that all lie in columns
+    python tests/numpy_programs.py --count 1000 --steps             # each of them again and again (`numpy_steps`)
 
 Idea. A program grows line by line. Each line is made of a template, whose holes are filled with values that are there,
 and is run at once on arrays: what fails, or gives too much, is drawn again. So programs run without errors, and have
@@ -533,6 +534,7 @@ def main() -> int:
     parser.add_argument("--extremes", action="store_true", help="on what is at the ends of dtypes, with exact=True")
     parser.add_argument("--numbers", action="store_true", help="with numbers among the arguments")
     parser.add_argument("--columns", action="store_true", help="on arrays that all lie in columns")
+    parser.add_argument("--steps", action="store_true", help="in loops, what comes of a step going into the next one")
     options = parser.parse_args()
     is_moved = options.moved
     ways = in_c(options.O, options.sanitize, is_moved=is_moved) if options.native or is_moved else jits()
@@ -549,6 +551,12 @@ def main() -> int:
         lying.LARGE = 0  # small ones count, too
         material = in_columns(material)
     drawn = programs(options.seed, options.count, material)
+    if options.steps:
+        from numpy_steps import counts_as_long, in_steps
+
+        for module, values in counts_as_long().items():
+            vars(module).update(values)
+        drawn = in_steps(drawn)
     if options.show:
         for program in drawn:
             print(program, end="\n\n")
