@@ -293,7 +293,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/frontend/forced.py",
-    ("tests/test_repeated_steps.py",),
+    ("tests/test_asked_values.py", "tests/test_repeated_steps.py"),
     ("forced: known again", "            self._known[kind] = known\n", "            pass\n"),
     ("forced: of such sizes", "(what, shapes, tuple(sizes))", "(what, tuple(sizes))"),
     (
@@ -305,7 +305,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/frontend/tracing.py",
-    ("tests/test_repeated_steps.py",),
+    ("tests/test_asked_values.py", "tests/test_repeated_steps.py"),
     (
         "tracing: held in order",
         "return sorted(found, key=lambda r: r.node.serial)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,22 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy_programs import fault, jits, programs
 from numpy_steps import counts_as_long, in_steps
-from traced import MACHINE, PIECES, assert_same, jit
+from simulations import OPTIONS, around, field, heat
+from traced import PIECES, assert_same, jit
 
 import slinky as sl
 from slinky.frontend import repeating
 from slinky.frontend.legs import InLegs
-from slinky.frontend.nodes import Source
 from slinky.frontend.to_native import Move
-from slinky.frontend.tracing import computed_whole
-
-Array = np.ndarray[Any, Any]
-
-OPTIONS = [
-    pytest.param({"machine": MACHINE}, id="whole"),
-    pytest.param({"machine": PIECES}, id="by pieces"),
-    pytest.param({"machine": PIECES, "native": True}, id="native", marks=needs_compiler),
-]
 
 
 @pytest.fixture
@@ -38,23 +29,6 @@ def long_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, values in counts_as_long().items():
         for name, value in values.items():
             monkeypatch.setattr(module, name, value)
-
-
-def field(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng([seed, *shape]).integers(-9, 9, shape) / 4
-
-
-def around(a: Any) -> Any:
-    return np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1) - 4 * a
-
-
-def heat(u: Any, steps: int, by: float = 0.125) -> Any:
-    for _ in range(steps):
-        new = u.copy()
-        inner = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
-        new[1:-1, 1:-1] = u[1:-1, 1:-1] + by * inner
-        u = new
-    return u
 
 
 def reaction(u: Any, v: Any, steps: int) -> Any:
@@ -472,134 +446,6 @@ def test_what_is_exported_is_what_is_scheduled_as_a_whole(tmp_path: Any) -> None
     loaded.load(tmp_path)
     for steps in (20, 300):
         assert_same(loaded(short, steps), heat(short, steps))
-
-
-# Loops that ask for values --------------------------------------------------------------------------------------------
-
-
-def settled(u: Any, most: float) -> Any:
-    count = 0
-    while True:
-        new = u + 0.25 * around(u)
-        change = np.abs(new - u).max()
-        u = new
-        count += 1
-        if change < most or count >= 40:
-            return u, count
-
-
-@pytest.fixture
-def forced() -> Iterator[None]:
-    with pytest.warns(sl.ForcedValueWarning):
-        yield
-
-
-@pytest.mark.usefixtures("quick_libraries", "forced")
-@pytest.mark.parametrize("options", OPTIONS)
-def test_loops_that_ask_for_values_know_their_graphs(options: dict[str, Any]) -> None:
-    traced = jit(settled, **options)
-    for shape in ((97, 95), (120, 90), (97, 95), (1, 6)):
-        assert_same(traced(field(*shape), 0.01), settled(field(*shape), 0.01))
-    assert len(traced._forced._known) <= 3  # for three shapes, of which one is small
-
-
-@needs_compiler
-@pytest.mark.usefixtures("moves_at_once", "forced")
-@pytest.mark.skipif(os.name != "posix", reason="as of other tests of this")
-def test_loops_that_ask_for_values_move_to_c() -> None:
-    traced = jit(settled, native=None, machine=PIECES)
-    want = settled(field(140, 130), 1e-9)
-    assert_same(traced(field(140, 130), 1e-9), want)
-    assert traced.wait_native()
-    assert any(getattr(link.plan, "runs_c", False) for link in traced._forced._known.values())
-    assert_same(traced(field(140, 130), 1e-9), want)
-
-
-@pytest.mark.usefixtures("forced")
-def test_loops_that_ask_for_values_keep_no_arrays() -> None:
-    import tracemalloc
-
-    def longer(u: Any, steps: int) -> Any:
-        for _ in range(steps):
-            u = u + 0.25 * around(u)
-            if u.max() > 1e6:
-                break
-            u = u - u.__array__() / 2
-        return u
-
-    traced = jit(longer)
-    array = field(90, 100)
-    assert_same(traced(array, 3), longer(array, 3))
-    tracemalloc.start()
-    assert_same(traced(array, 60), longer(array, 60))
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 30 * array.nbytes  # 60 iterations have two arrays each
-
-
-@pytest.mark.usefixtures("forced")
-def test_many_steps_between_two_questions_are_stretches() -> None:
-    def checked(u: Any, steps: int) -> Any:
-        for step in range(steps):
-            u = heat(u, 1)
-            if step % 40 == 39 and u.max() > 1e6:
-                break
-        return u
-
-    traced = jit(checked, machine=PIECES)
-    array = field(90, 100)
-    for _ in range(2):
-        assert_same(traced(array, 130), checked(array, 130))
-    assert [type(known) for known in traced._forced._known.values()] == [InLegs]
-    assert "for values, 120 times, a stretch of 8 operations" in traced.explain(array, 130)
-    assert_same(traced(field(80, 120), 130), checked(field(80, 120), 130))
-
-    def unlike(u: Any, steps: int) -> Any:
-        found = u
-        for step in range(steps):
-            found = np.sort(found[step % 7 :: step + 1], axis=1)[:1] + np.sort(u, axis=0)
-        return found if found.max() > 0 else u
-
-    traced = jit(unlike)
-    assert_same(traced(array, 230), unlike(array, 230))
-    assert list(traced._forced._known.values()) == [None]
-
-
-@pytest.mark.usefixtures("forced")
-def test_what_was_asked_for_and_is_held_is_computed_once() -> None:
-    computed = []
-
-    def noted(a: Any) -> Any:
-        computed.append(a.shape)
-        return np.sort(a, axis=0)
-
-    own = sl.rowwise(axis=0)(noted)
-
-    def function(u: Any) -> Any:
-        ordered = own(u)
-        whole = np.asarray(ordered)
-        if whole[0, 0] > 0:
-            return ordered
-        return ordered + whole[-1]
-
-    assert_same(jit(function)(field(6, 5)), np.sort(field(6, 5), axis=0) + np.sort(field(6, 5), axis=0)[-1])
-    assert len(computed) <= 2  # to see what comes of it, and for the values
-
-
-def test_what_is_computed_whole_is_held_as_long_as_it_is_needed() -> None:
-    def parts(u: Any) -> Any:
-        whole, _rest = np.divmod(np.sort(u + 1, axis=0), 2)
-        return np.cumsum(whole, axis=0), u * 3
-
-    traced = jit(parts)
-    trace, _ = traced._asked((field(6, 7),), {})
-    (argument,) = (node for node in trace.nodes if isinstance(node.operation, Source))
-    argument.operation = Source(field(6, 7))
-    wanted = [view.result for view in trace.outputs]
-    values = computed_whole(trace.nodes, wanted)
-    assert set(values) == set(wanted)
-    for result, want in zip(wanted, parts(field(6, 7)), strict=True):
-        np.testing.assert_array_equal(values[result], want, strict=True)
 
 
 # Random programs ------------------------------------------------------------------------------------------------------
