@@ -420,10 +420,9 @@ class Chooser:
         """The same of a part of a function, which runs so many times."""
         if isinstance(part, InLegs):
             return "\n".join([self.part_in_words(link, link.stretch.count * count) for link in part.links])
-        link = part
-        funcs = [node.name for node in link.stretch.nodes if not isinstance(node.operation, Source)]
+        funcs = [node.name for node in part.stretch.nodes if not isinstance(node.operation, Source)]
         often = "once" if count == 1 else f"{count} times"
-        return f"{often}, a stretch of {operations_in_words(funcs)}\n{self._chosen_in_words(link.stretch, link.given)}"
+        return f"{often}, a stretch of {operations_in_words(funcs)}\n{self._chosen_in_words(part.stretch, part.given)}"
 
     def _chosen_in_words(self, traced: Planned, given: Given) -> str:
         """The same of a graph that runs as one pipeline."""

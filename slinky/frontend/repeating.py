@@ -18,7 +18,7 @@ results, only more or fewer forms.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import islice
 
 import attrs
@@ -129,15 +129,12 @@ def _legs(nodes: Sequence[Node], outputs: Sequence[View], floats: _Floats) -> Le
 
 def _told(nodes: Sequence[Node], outputs: Sequence[View], floats: _Floats) -> tuple[list[Node], list[View], _Floats]:
     """The same graph, where the numbers among the arguments of plain arithmetic are floats that are told."""
-    stands: dict[Result, Result] = {}
-    found, told = [], {}
-    for node in nodes:
-        operation, numbers = _with_told(node)
-        operands = [attrs.evolve(view, result=stands[view.result]) for view in node.operands]
-        found.append(node.again(operands, operation))
-        told[found[-1]] = [*floats[node], *numbers]
-        stands.update(zip(node.results, found[-1].results, strict=True))
-    return found, [attrs.evolve(view, result=stands[view.result]) for view in outputs], told
+    sources, made = sources_of(nodes), [node for node in nodes if not isinstance(node.operation, Source)]
+    told = {node: _with_told(node) for node in made}
+    found, stands = apart(made, [node.results[0] for node in sources], lambda node: told[node][0])
+    own = zip([*sources, *made], found, strict=True)
+    numbers = {new: [*floats[old], *(told[old][1] if old in told else ())] for old, new in own}
+    return found, [attrs.evolve(view, result=stands[view.result]) for view in outputs], numbers
 
 
 def _with_told(node: Node) -> tuple[Operation, list[float]]:
@@ -262,8 +259,13 @@ def _stretch(piece: Sequence[Node], places: Sequence[tuple[int, int]], count: in
     return Stretch(nodes, [whole_view(stands[piece[k].results[number]]) for k, number in places], count)
 
 
-def apart(piece: Sequence[Node], given: Sequence[Result]) -> tuple[list[Node], dict[Result, Result]]:
-    """Some nodes as a graph of its own, to which these results are given, and what stands there for each result."""
+def apart(
+    piece: Sequence[Node],
+    given: Sequence[Result],
+    operation_of: Callable[[Node], Operation] = lambda node: node.operation,
+) -> tuple[list[Node], dict[Result, Result]]:
+    """Some nodes as a graph of its own, to which these results are given, and what stands there for each result; they
+    do what they did, or something else."""
     stands: dict[Result, Result] = {}
     nodes = []
     for result in given:
@@ -272,7 +274,8 @@ def apart(piece: Sequence[Node], given: Sequence[Result]) -> tuple[list[Node], d
         nodes.append(Node(Source(_NOTHING, name, own.in_c_order), (), [(result.shape, result.dtype, False)]))
         stands[result] = nodes[-1].results[0]
     for node in piece:
-        nodes.append(node.again([attrs.evolve(view, result=stands[view.result]) for view in node.operands]))
+        operands = [attrs.evolve(view, result=stands[view.result]) for view in node.operands]
+        nodes.append(node.again(operands, operation_of(node)))
         stands.update(zip(node.results, nodes[-1].results, strict=True))
     return nodes, stands
 
