@@ -20,4 +20,11 @@ static inline int slinky_take(const object *from, int most, uintptr_t size, arra
     }
     return places % size == 0;
 }
+
+/* Whether elements of an array follow each other along a dimension, so many bytes apart: as one alone always does. */
+static inline int slinky_follow(array *a, int d, int64_t size)
+{
+    if (a->extents[d] < 2) a->strides[d] = size;
+    return a->strides[d] == size;
+}
 """

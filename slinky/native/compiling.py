@@ -92,6 +92,11 @@ class Compiler:
         """Whether it compiles what nobody has compiled before."""
         return True
 
+    @property
+    def makes_all(self) -> bool:
+        """Whether what may be wanted some time is compiled, too."""
+        return False
+
     def digest(self, text: str) -> str:
         """What a library of a text is named by: all that it depends on."""
         words = "\0".join([text, *self.command, self.version, *self.flags, processor(), *_sanitizers()])
@@ -127,6 +132,11 @@ class Noting(Compiler):
 
     def __hash__(self) -> int:
         return id(self)
+
+    @property
+    def makes_all(self) -> bool:
+        """At once, so that it is noted."""
+        return True
 
     def file(self, text: str) -> Path:
         """The library of a text, which is noted."""

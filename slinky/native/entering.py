@@ -26,6 +26,7 @@ import attrs
 from slinky.native.arrivals import ARRIVALS
 from slinky.native.c_functions import CFunction, failure_of
 from slinky.native.carriers import converted, held, report
+from slinky.native.compiling import Compiler, library
 from slinky.native.embedding import c_function_of
 from slinky.native.integers import LARGEST, Whole
 from slinky.native.kernels import OCCURRED
@@ -40,6 +41,8 @@ from slinky.runtime.plan_tree import Guard, Place, Run, Steps
 
 DECLINED = -1
 """What a function returns that has done nothing."""
+APART = -5
+"""What a function returns that has done nothing, because elements of arrays lie apart."""
 INTERRUPTED = -3
 """What a function returns that ends because Python has something to raise."""
 
@@ -110,13 +113,14 @@ class Ending:
 @attrs.frozen(eq=False)
 class NestText:
     """A nest: what it calls; what it is given, in this order; its function in C, and the one that Python calls, which
-    has the name; and the calls that may fail."""
+    has the name, and asks of strides what the functions take that are not `general`; and the calls that may fail."""
 
     name: str
     remark: str
     given: tuple[Given, ...]
     text: str
     entry: str
+    general: str
     endings: tuple[Ending, ...] = ()
 
 
@@ -241,7 +245,7 @@ def steps_text(name: str, given: Sequence[Given], lines: Lines) -> str:
     return f"static int {name}_steps({parameters})\n{{\n{body}\n}}\n"
 
 
-def entry_text(name: str, given: Sequence[Given], lines: Lines, told: str) -> str:
+def entry_text(name: str, given: Sequence[Given], lines: Lines, told: str, *, asks_strides: bool) -> str:
     """The function that is called with everything in one array; what it says if all went well."""
     written: list[str] = []
     passed: list[str] = []
@@ -255,6 +259,12 @@ def entry_text(name: str, given: Sequence[Given], lines: Lines, told: str) -> st
                 written.append(
                     f"if (!slinky_take(of[{slot}].array, {{rank}}, {size}, &{each.name})) return {DECLINED};"
                 )
+                for root, d, bytes_ in lines.follow if asks_strides else ():
+                    if root == each.name:
+                        follow = f"slinky_follow(&{root}, {d}, {bytes_})"
+                        if each.kind == "ring":  # of which rows are counted beyond its extents
+                            follow = f"{root}.strides[{d}] == {bytes_}"
+                        written.append(f"if (!({follow})) return {APART};")
                 if each.name in lines.streamed or each.name in lines.outside:
                     written.append(f"{each.name}.streams = slinky_is_streamed(of[{slot}].array, {size});")
                 passed += [f"of[{slot + 1 + n}].integer" for n in range(each.folded)]
@@ -285,8 +295,26 @@ def entry_text(name: str, given: Sequence[Given], lines: Lines, told: str) -> st
     return f"int {name}(const given *of)\n{{\n{body}\n}}\n"
 
 
-def nest_function(nest: NestText, loaded: ctypes.CDLL, bits: tuple[int, ...]) -> Callable[..., bool]:
-    """The function that the plan calls: whether the steps are still to be done."""
+def nest_library(text: str, made_by: Compiler) -> ctypes.CDLL:
+    """The library of a C file with nests. Raises `CompilationError`."""
+    loaded = library(text, made_by)
+    loaded.slinky_python.argtypes = [ctypes.c_void_p] * 3
+    loaded.slinky_python.restype = None
+    told = (
+        ctypes.pythonapi.PyEval_SaveThread,
+        ctypes.pythonapi.PyEval_RestoreThread,
+        ctypes.pythonapi.PyErr_CheckSignals,
+    )
+    loaded.slinky_python(*(ctypes.cast(each, ctypes.c_void_p) for each in told))
+    loaded.slinky_told.restype = ctypes.POINTER(ctypes.c_int64)
+    return loaded
+
+
+def nest_function(
+    nest: NestText, loaded: ctypes.CDLL, second: Callable[[], ctypes.CDLL | None], bits: tuple[int, ...]
+) -> Callable[..., bool]:
+    """The function that the plan calls: whether the steps are still to be done. Where elements of arrays lie apart, the
+    `second` library is asked for, if it is there."""
     kernel = _TAKES((nest.name, loaded))
     names, packed, form, questions = [], [], "", []
     space: dict[str, Any] = {"kernel": kernel, "converted": converted, "held": held, "refused": _REFUSED}
@@ -323,17 +351,23 @@ def nest_function(nest: NestText, loaded: ctypes.CDLL, bits: tuple[int, ...]) ->
         f"    try:\n        packed = pack({', '.join(packed)})\n"
         "    except refused:\n        return True\n"
         "    result = kernel(packed)\n"
-        "    return result != 0 and finish(result)\n"
+        "    return result != 0 and finish(result, packed)\n"
     )
 
-    def finish(result: int) -> bool:
+    def finish(result: int, packed: bytes) -> bool:
+        ran: ctypes.CDLL | None = loaded
+        if result == APART:
+            ran = second()
+            result = DECLINED if ran is None else _TAKES((nest.name, ran))(packed)
         if result == ENDED:
-            told = loaded.slinky_told()
+            assert ran is not None  # it has returned that
+            told = ran.slinky_told()
             ending = nest.endings[told[1]]
             raise StopError(ending.failure(told[0], told[2 : 2 + len(ending.variables)]))
         if result < 0:
             return True
-        report(result, bits)
+        if result:
+            report(result, bits)
         return False
 
     space |= {"pack": struct.Struct(form).pack, "finish": finish}

@@ -323,6 +323,7 @@ class JoinedLines(TileLines):
         kernel = kernel or self._kernels.name_of_joined(whole.formula, whole.results, title)
         if kernel is None:
             return False
+        self.ask_strides(whole.formula, operands)
         self._call_joined(kernel, operands, len(group), whole)
         return True
 

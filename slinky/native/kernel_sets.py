@@ -33,6 +33,8 @@ class Kernels:
         self._reducers: dict[object, Reducer] = {}
         self._copiers: dict[object, Copier] = {}
         self._spread: dict[Formula, str] = {}
+        self._formulas: dict[str, Formula] = {}
+        self._apart: set[Formula] = set()
         self._texts: dict[str, KernelFunction] = {}
         self._calls: Counter[str] = Counter()
         self.functions = CFunctions()
@@ -56,6 +58,7 @@ class Kernels:
             if text is None:
                 raise UnprintableError(f"{func.name} has no text in C")
             self._names[formula, streams, ahead] = found
+            self._formulas[found] = formula
             self._texts[found] = text
         self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
         self._calls[found] += 1
@@ -64,6 +67,8 @@ class Kernels:
     def name_of_joined(self, formula: Formula, results: tuple[Result, ...], title: str) -> str | None:
         """The function that computes several results of a formula, to be called once more; None if there is none."""
         found = self.name_of_other((formula, results), title, lambda name: kernel_function(formula, name, results))
+        if found is not None:
+            self._formulas[found] = formula
         self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
         return found
 
@@ -150,6 +155,10 @@ class Kernels:
         self.rank = max(self.rank, formula.rank, *(len(axes) for axes in formula.inputs), 1)
         self._before.update(dict.fromkeys(called))
 
+    def see_apart(self, formula: Formula) -> None:
+        """Elements of what functions of a formula are given may lie apart, and nobody asks before they are called."""
+        self._apart.add(formula)
+
     def count(self) -> Counter[str]:
         """How often each function is called so far."""
         return self._calls.copy()
@@ -168,6 +177,11 @@ class Kernels:
             self._calls = before
             raise
 
+    def _text(self, name: str, *, apart: bool) -> KernelFunction:
+        found = self._texts[name]
+        is_general = apart or self._formulas.get(name) in self._apart
+        return found.general() if is_general and found.general is not None else found
+
     def _called(self) -> set[str]:
         return {name for name, count in self._calls.items() if count}
 
@@ -175,9 +189,10 @@ class Kernels:
         """What is to stand before the functions: what an array is to those whose source is there."""
         return f"\n{BUFFER.format(rank=self.rank)}" if self.functions.takes_buffers(self._called()) else ""
 
-    def texts(self) -> list[str]:
-        """The functions that are called. Those that are called from several places are compiled only once."""
-        taken = {name: each for name, each in self._texts.items() if self._calls[name]}
+    def texts(self, *, apart: bool = True) -> list[str]:
+        """The functions that are called. Those that are called from several places are compiled only once. Unless
+        elements may lie `apart`, they are for arrays of which they do not, where that is asked."""
+        taken = {name: self._text(name, apart=apart) for name in self._texts if self._calls[name]}
         before = self._before | dict.fromkeys(text for each in taken.values() for text in each.called)
         others = self.functions.texts(self._called(), self.rank)
         own = (each.own + "slinky_shared " * (self._calls[n] > 1) + each.text for n, each in taken.items())

@@ -15,7 +15,7 @@ without contraction, with integers that wrap.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import Enum, auto
 from functools import lru_cache
 from typing import Any, assert_never
@@ -113,11 +113,13 @@ _NOT_INLINED = """\
 @attrs.frozen
 class KernelFunction:
     """A function of other C code, or lines of one; the functions that these call, to stand before, which may be there
-    already; and further ones that nobody else calls."""
+    already; and further ones that nobody else calls. One that is only for arrays of which elements follow each other
+    along the innermost dimension may give a `general` one, of the same name."""
 
     called: tuple[str, ...]
     text: str
     own: str = ""
+    general: Callable[[], KernelFunction] | None = None
 
 
 def kernel_function(
@@ -131,8 +133,9 @@ def kernel_function(
 ) -> KernelFunction | None:
     """The same as a function for other C code, of arrays that have elements, each where its dtype wants it; outputs of
     the same extents; a single one may be such that it `streams` (`streaming`), and inputs such that memory `ahead` is
-    asked for. Arrays of which elements do not follow each other take a function of their own, whose name may be given,
-    as it is the same for all functions of these results.
+    asked for. It is for arrays of which elements follow each other along the innermost dimension, if they move with
+    that; in the general one, others take a function of their own, whose name may be given, as it is the same for all
+    functions of these results.
 
     It returns nothing, and leaves the exceptions of floating point arithmetic to who calls it.
     """
@@ -281,17 +284,22 @@ class _Kernel:
         _ = list(self._loop(set(self.names)))
 
     def function(self, name: str, spread: str) -> KernelFunction:
-        """A function for other C code, and the one that it calls for arrays that are `spread`."""
+        """A function for other C code; the general one calls another one for arrays that are `spread`."""
         unasked = set(range(self.formula.rank)) - self.formula.asked_dims()
         quiet = [f"(void)first{d};" for d in sorted(unasked) if self.formula.has_coordinates()]
         places = [*quiet, *self._extents(), *self._places()]
-        given = ", ".join(each.rpartition(" ")[2].lstrip("*") for each in self._parameters())
-        dense = [*places, f"if ({self._is_spread()}) {{", f"    {spread}({given});", "    return;", "}"]
-        dense += [*self._merging(), *self._nest(Rows.DENSE)]
-        own = [*places, *self._turning(), *self._merging(), *self._nest(Rows.SPREAD)]
-        other = self._as_function(f"NOT_INLINED static void {spread}", own)
-        text = self._as_function(f"static void {name}", dense)
-        return KernelFunction((_NOT_INLINED, *self._called(other + text), other), text)
+        loops = [*self._merging(), *self._nest(Rows.DENSE)]
+        text = self._as_function(f"static void {name}", [*places, *loops])
+
+        def general() -> KernelFunction:
+            given = ", ".join(each.rpartition(" ")[2].lstrip("*") for each in self._parameters())
+            asked = [f"if ({self._is_spread()}) {{", f"    {spread}({given});", "    return;", "}"]
+            both = self._as_function(f"static void {name}", [*places, *asked, *loops])
+            own = [*places, *self._turning(), *self._merging(), *self._nest(Rows.SPREAD)]
+            other = self._as_function(f"NOT_INLINED static void {spread}", own)
+            return KernelFunction((_NOT_INLINED, *self._called(other + both), other), both)
+
+        return KernelFunction((_NOT_INLINED, *self._called(text)), text, general=general)
 
     def dense_function(self, name: str) -> KernelFunction:
         """The same of dense arrays alone."""

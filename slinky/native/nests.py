@@ -15,7 +15,6 @@ name values, and cannot fail. A function that has begun ends, or comes to a ques
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -25,9 +24,9 @@ from slinky.ir.combined import formula_of
 from slinky.ir.reducing import combined_of
 from slinky.ir.statements import LoweredFunc, Program
 from slinky.native.ahead import inputs_in
+from slinky.native.apart import Second
 from slinky.native.array_texts import ARRAYS
 from slinky.native.carriers import exception_bits
-from slinky.native.compiling import Compiler, library
 from slinky.native.embedding import c_function_of
 from slinky.native.entering import (
     GIVEN,
@@ -36,6 +35,7 @@ from slinky.native.entering import (
     WatchedLines,
     entry_text,
     nest_function,
+    nest_library,
     parameters_of,
     steps_text,
 )
@@ -48,7 +48,7 @@ from slinky.native.states import states_in_place
 from slinky.native.streaming import streaming, unread_outputs
 from slinky.native.tiles import Surroundings, integers_assigned, loop_variables
 from slinky.native.unused import without_unused
-from slinky.native.walking import blocks_of_step, every_step, field_names, nodes_in, sites_of
+from slinky.native.walking import blocks_of_step, every_step, field_names, nodes_in, ranks_in, sites_of
 from slinky.native.windows import with_windows_inside
 from slinky.runtime.codegen.uses import names_assigned, names_used
 from slinky.runtime.collector import collector_paused
@@ -100,13 +100,14 @@ def _any(func: LoweredFunc) -> bool:
 
 
 def with_nests(
-    tree: PlanTree, made_by: Compiler, program: Program, may_do: Callable[[LoweredFunc], bool] = _any
+    tree: PlanTree, second: Second, program: Program, may_do: Callable[[LoweredFunc], bool] = _any
 ) -> PlanTree:
     """The plan tree of a program that calls C functions for its nests, of funcs that C `may_do`; the same one where
-    there are none.
+    there are none. A `second` library will be that for arrays of which elements lie apart.
 
     Raises `CompilationError` if the compiler fails.
     """
+    made_by = second.made_by
     bits = exception_bits(made_by)
     if bits is None:
         return tree
@@ -115,17 +116,9 @@ def with_nests(
         changed = found.tree()
     if not found.texts:
         return tree
-    loaded = library(found.source(), made_by)
-    loaded.slinky_python.argtypes = [ctypes.c_void_p] * 3
-    loaded.slinky_python.restype = None
-    told = (
-        ctypes.pythonapi.PyEval_SaveThread,
-        ctypes.pythonapi.PyEval_RestoreThread,
-        ctypes.pythonapi.PyErr_CheckSignals,
-    )
-    loaded.slinky_python(*(ctypes.cast(each, ctypes.c_void_p) for each in told))
-    loaded.slinky_told.restype = ctypes.POINTER(ctypes.c_int64)
-    functions = {each.name: nest_function(each, loaded, bits) for each in found.texts}
+    loaded = nest_library(found.source(apart=False), made_by)
+    second.is_made_by(lambda: nest_library(found.source(), made_by))
+    functions = {each.name: nest_function(each, loaded, second.library, bits) for each in found.texts}
     return attrs.evolve(changed, objects={**tree.objects, **functions})
 
 
@@ -162,6 +155,7 @@ class Nests:
         self._integers = integers_assigned(tree)
         self._variables = loop_variables(tree)
         self._sites = sites_of(tree)
+        self._ranks = ranks_in(tree, program, self._sites)
         self._taken = set(_texts(tree))
         self.texts: list[NestText] = []
 
@@ -173,12 +167,14 @@ class Nests:
             return attrs.evolve(tree, body=self._block(tree.body, set()))
         return attrs.evolve(tree, again=attrs.evolve(again, body=self._block(again.body, set())))
 
-    def source(self) -> str:
-        """One C file with all nests."""
+    def source(self, *, apart: bool = True) -> str:
+        """One C file with all nests: for all arrays, or those of which elements do not lie `apart`, as it asks."""
         parts = [HEAD, HELPERS, "\n", ARRAYS.format(rank=self._kernels.rank), "\n", GIVEN, "\n", streaming()]
         parts.append(self._kernels.buffers())
-        parts += [f"\n{text}" for text in self._kernels.texts()]
-        parts += [f"\n{each.text}\n{each.entry}".replace("{rank}", str(self._kernels.rank)) for each in self.texts]
+        parts += [f"\n{text}" for text in self._kernels.texts(apart=apart)]
+        for each in self.texts:
+            entry = each.general if apart else each.entry
+            parts.append(f"\n{each.text}\n{entry}".replace("{rank}", str(self._kernels.rank)))
         return "".join(parts)
 
     def portable_source(self) -> str:
@@ -268,7 +264,7 @@ class Nests:
     def _nest(self, steps: Steps) -> Nest | None:
         """A nest of these steps; None where they have no text."""
         names = CNames()
-        own = (self._states, self._own, self._unread, self._inputs)
+        own = (self._states, self._own, self._unread, self._inputs, self._ranks)
         lines = self._lines(Surroundings(self._tree, self._sites, self._kernels, names, *own))
         runs = [self._tree.callbacks[each.callback.text] for each in every_step(steps) if isinstance(each, Run)]
         has_formulas = any(map(_is_understood, runs))
@@ -287,8 +283,11 @@ class Nests:
         given = tuple(sorted(asked, key=lambda each: ORDER.index(each.kind)))
         named = ", ".join(dict.fromkeys(func.name for func in runs))
         endings = tuple(lines.endings) if isinstance(lines, WatchedLines) else ()
-        entry = entry_text(name, given, lines, "occurred" if has_formulas else "0")
-        self.texts.append(NestText(name, named, given, steps_text(name, given, lines), entry, endings))
+        entry, general = (
+            entry_text(name, given, lines, "occurred" if has_formulas else "0", asks_strides=asks)
+            for asks in (True, False)
+        )
+        self.texts.append(NestText(name, named, given, steps_text(name, given, lines), entry, general, endings))
         remark = f"in C: {named}; what that declines is done here"
         return Nest(Name(name), tuple(each.value for each in given), steps, remark)
 

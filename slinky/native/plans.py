@@ -26,6 +26,7 @@ from slinky.ir.nesting import funcs_in
 from slinky.ir.operations import Callback, Expression
 from slinky.ir.reducing import combined_of
 from slinky.ir.statements import LoweredFunc, Program
+from slinky.native.apart import Second
 from slinky.native.carriers import native_carrier
 from slinky.native.compiling import Compiler, NotShippedError, compiler
 from slinky.native.embedding import c_function_of
@@ -43,6 +44,9 @@ from slinky.runtime.plan_tree import PlanTree
 
 class NativePlan(Plan):
     """A plan that runs arithmetic in C. Where there is no C compiler, all of it is Python, and a warning says so."""
+
+    waits = True
+    """Whether a call waits for what is compiled for it alone."""
 
     def __init__(self, program: Program, made_by: Compiler | None = None) -> None:
         self._made_by = self._compiler() if made_by is None else made_by
@@ -107,8 +111,9 @@ class NativePlan(Plan):
             return usual
         is_watched = kind.recorded or kind.guarded
         try:
-            tree = usual.tree if is_watched else with_nests(usual.tree, self._made_by, self.program, self._may_do)
-            carriers = self._carriers(tree, self._made_by)
+            second = Second(self._made_by, waits=self.waits)
+            tree = usual.tree if is_watched else with_nests(usual.tree, second, self.program, self._may_do)
+            carriers = self._carriers(tree, second)
         except NotShippedError:
             return usual
         self.runs_c |= tree is not usual.tree or bool(carriers)
@@ -122,13 +127,13 @@ class NativePlan(Plan):
         """Whether C computes calls of a formula that stand by themselves."""
         return True
 
-    def _carriers(self, tree: PlanTree, made_by: Compiler) -> Mapping[str, Callable[..., Any]]:
+    def _carriers(self, tree: PlanTree, second: Second) -> Mapping[str, Callable[..., Any]]:
         """The C functions of funcs that are arithmetic, where there are some. Raises `CompilationError`.
 
         Those that are called within nests only are made when a nest declines.
         """
         found: dict[str, Callable[..., Any]] = {}
-        often = names_outside_nests(tree)
+        often, made_by = names_outside_nests(tree), second.made_by
         for name, func in tree.callbacks.items():
             function = c_function_of(func)
             if function is not None and function.otherwise is not None and name in often and made_by.makes_more:
@@ -138,8 +143,7 @@ class NativePlan(Plan):
             if formula is None or isinstance(func.operation, Callback):  # whose loop is NumPy's own
                 continue
             if self._is_better(formula):
-                make = native_carrier if name in often else _made_later
-                carrier = make(formula, made_by)
+                carrier = native_carrier(formula, made_by) if name in often else _made_later(formula, second)
                 if carrier is not None:
                     found[name] = carrier if isinstance(func.operation, Expression) else _without_arguments(carrier)
         return found
@@ -171,7 +175,9 @@ class AutoPlan(NativePlan):
 
 
 class ExactPlan(AutoPlan):
-    """The same, whose results are those of the Python plan in every bit."""
+    """The same, whose results are those of the Python plan in every bit; so that may run until there is C."""
+
+    waits = False
 
     @staticmethod
     def makes_loops_of(func: LoweredFunc) -> bool:
@@ -220,12 +226,13 @@ def _without_arguments(carrier: Callable[..., Any]) -> Callable[..., Any]:
     return stage
 
 
-def _made_later(formula: Formula, made_by: Compiler) -> Callable[..., Any]:
+def _made_later(formula: Formula, second: Second) -> Callable[..., Any]:
     """The C function of a formula that is known to have one, made when it is first called; NumPy's if that C was not
-    brought along, and there is none to make it."""
+    brought along, and there is none to make it, and while C for all of the nest is under way."""
 
     def carrier(*operands: Any, **arguments: Any) -> None:
-        made = native_carrier(formula, made_by) if made_by.makes_more else formula_carrier(formula)
+        is_made = second.made_by.makes_more and not second.is_under_way
+        made = native_carrier(formula, second.made_by) if is_made else formula_carrier(formula)
         assert made is not None  # a nest has it
         made(*operands, **arguments)
 

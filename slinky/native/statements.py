@@ -24,7 +24,7 @@ import attrs
 import numpy as np
 
 from slinky.ir.combined import formula_of
-from slinky.ir.formulas import Formula, argument_types
+from slinky.ir.formulas import Axis, Formula, argument_types
 from slinky.ir.operations import Copy
 from slinky.ir.reducing import Combined, combined_of
 from slinky.ir.statements import LoweredFunc
@@ -112,9 +112,17 @@ class Lines:
 
     by_address = False
 
-    def __init__(self, tree: PlanTree, sites: Mapping[str, SiteKind], kernels: Kernels, names: CNames) -> None:
+    def __init__(
+        self,
+        tree: PlanTree,
+        sites: Mapping[str, SiteKind],
+        kernels: Kernels,
+        names: CNames,
+        ranks: Mapping[str, int],
+    ) -> None:
         self._tree = tree
         self._sites = sites
+        self._ranks = ranks
         self._kernels = kernels
         self._names = names
         self._known: dict[str, Whole | RangeText | ArrayText] = {}
@@ -127,7 +135,11 @@ class Lines:
         self.given: dict[object, Given] = {}
         self.sizes: dict[str, int] = {}
         self.divisors: dict[str, None] = {}
+        self.follow: dict[tuple[str, int, int], None] = {}
+        """Names of arrays from outside, each with a dimension and how many bytes its elements lie apart along that, if
+        they follow each other: as functions take it that are for no others."""
         self.lines: list[str] = []
+        self._rank_of_given: dict[str, int] = {}
         self._depth = 1
 
     # Lines --------------------------------------------------------------------------------------------------------
@@ -177,7 +189,9 @@ class Lines:
                 whole, found = self._integers.whole(is_contiguous), self._array(part)
                 self.sizes[found.root] = max(self.sizes.get(found.root, 1), kind.dtype.itemsize)
                 self.write(f"const array {self._names.of(name)} = {whole.atom} ? {found.text} : {own};")
-                array = ArrayText(self._names.of(name), found.root, axes=(AxisText(),) * kind.rank, base=object())
+                last = kind.rank - 1  # along which the site has no gaps, nor has an array from outside that is asked
+                axes = [AxisText(origin=found.axis(d).origin if d == last else None) for d in range(kind.rank)]
+                array = ArrayText(self._names.of(name), found.root, axes=tuple(axes), base=object())
                 self.name_array(name, step.reading, array)
             case _:
                 raise UnprintableError(f"{type(step).__name__} is done in Python")
@@ -366,12 +380,15 @@ class Lines:
         """An array from outside: its name in C."""
         if name in self._sites:
             self._kernels.rank = max(self._kernels.rank, self._sites[name].rank)
-        return self.given.setdefault(("array", name), Given("array", Name(name), self._names.of(name))).name
+        found = self.given.setdefault(("array", name), Given("array", Name(name), self._names.of(name))).name
+        self._rank_of_given[found] = self._ranks.get(name, 0)
+        return found
 
     def window(self, ring: str, spans: Sequence[tuple[Whole, Whole]]) -> ArrayText:
         """A window of a folded buffer: how far its first row lies behind that of the buffer, and how many there are."""
         kind = self._sites[ring]
         name = self._names.of(ring)
+        self._rank_of_given[name] = kind.rank
         self.given.setdefault(("ring", ring), Given("ring", Name(ring), name, folded=len(kind.folded)))
         text = name
         for position, (d, (first, count)) in enumerate(zip(kind.folded, spans, strict=True)):
@@ -435,7 +452,29 @@ class Lines:
             ahead = first_to_come(formula, arrays, self.outside)
             kernel = self.by_rows(run, formula, arrays, streams=streams, ahead=ahead)
             kernel = kernel or self._kernels.name_of(func, streams=streams, ahead=ahead)
+            self.ask_strides(formula, arrays)
             self.call(kernel, formula, arrays, numbers)
+
+    def ask_strides(self, formula: Formula, arrays: Sequence[ArrayText]) -> None:
+        """Ask of arrays from outside, inputs of a formula and then outputs, whether elements follow each other where
+        its functions want that. Where it is not the last dimension of such an array, or nothing is known of what is
+        given to them, they must be general."""
+        inner, sizes = formula.rank - 1, operand_sizes(formula)
+        asked: dict[tuple[str, int, int], None] = {}
+        for n, array in enumerate(arrays):
+            size = sizes[min(n, len(sizes) - 1)]
+            own = formula.inputs[n] if n < len(formula.inputs) else [Axis(d) for d in range(formula.rank)]
+            for d, moving in enumerate(own):
+                if moving is None or moving.dim != inner:
+                    continue
+                axis = array.axis(d)
+                is_last = axis.stride is None and axis.origin == self._rank_of_given.get(array.root, 0) - 1
+                if moving.step != 1 or (axis.stride != size and not is_last):
+                    self._kernels.see_apart(formula)
+                    return
+                if is_last and axis.origin is not None:
+                    asked[array.root, axis.origin, size] = None
+        self.follow |= asked
 
     def inline(self, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> bool:
         """Write a call in its place, if that is better; whether it is."""

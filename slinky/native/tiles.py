@@ -83,7 +83,8 @@ class _Steady:
 class Surroundings:
     """What lines are part of: the tree, with what is known of its sites; the functions and the names of a file; and of
     the buffers, the `states` of which one is enough, those that share their memory with no others, their `own`,
-    outputs of which nothing is read, `unread`, and what a program is given to read, its `inputs`."""
+    outputs of which nothing is read, `unread`, and what a program is given to read, its `inputs`; and how many
+    dimensions arrays have, by name, as far as that is told."""
 
     tree: PlanTree
     sites: Mapping[str, SiteKind]
@@ -93,13 +94,14 @@ class Surroundings:
     own: Collection[str]
     unread: Collection[str] = ()
     inputs: Collection[str] = ()
+    ranks: Mapping[str, int] = attrs.field(factory=dict)
 
 
 class TileLines(Lines):
     """Lines in which calls of few elements are expressions."""
 
     def __init__(self, around: Surroundings) -> None:
-        super().__init__(around.tree, around.sites, around.kernels, around.names)
+        super().__init__(around.tree, around.sites, around.kernels, around.names, around.ranks)
         self._states = around.states
         self._alone = around.own
         self._is_whole: bool | None = None  # whether tiles are whole where lines are written; None before that is asked
@@ -236,13 +238,14 @@ class TileLines(Lines):
     def _state(self) -> _State:
         return _State(
             len(self.lines), dict(self._known), dict(self._own), dict(self._values), dict(self.given), dict(self.sizes),
-            dict(self.divisors), self._kernels.count(), self._work,
+            dict(self.divisors), dict(self.follow), self._kernels.count(), self._work,
         )  # fmt: skip
 
     def _restore(self, before: _State) -> None:
         del self.lines[before.lines :]
         self._known, self._own, self._values = dict(before.known), dict(before.own), dict(before.values)
         self.given, self.sizes, self.divisors = dict(before.given), dict(before.sizes), dict(before.divisors)
+        self.follow = dict(before.follow)
         self._kernels.set_count(before.calls)
 
     def _clamps(self, variables: Collection[str], among: Sequence[Node], rest: Steps) -> list[_Steady]:
@@ -464,6 +467,7 @@ class _State:
     given: dict[object, Any]
     sizes: dict[str, int]
     divisors: dict[str, None]
+    follow: dict[tuple[str, int, int], None]
     calls: Any
     work: int
 

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
 import attrs
 
+from slinky.ir.statements import Program
 from slinky.runtime.arena import SiteKind
-from slinky.runtime.plan_tree import Fetch, Node, PlanTree, Reserve, Step, Steps, TakeArena
+from slinky.runtime.plan_tree import (
+    Assign,
+    At,
+    Crop,
+    Fetch,
+    FetchWithin,
+    Located,
+    Name,
+    Node,
+    PlanTree,
+    ReadOnly,
+    Reserve,
+    Sealed,
+    Seen,
+    Step,
+    Steps,
+    TakeArena,
+    Value,
+)
 
 
 def sites_of(tree: PlanTree) -> dict[str, SiteKind]:
@@ -28,6 +47,34 @@ def sites_of(tree: PlanTree) -> dict[str, SiteKind]:
             case Fetch(name=name, site=site, reading=reading):
                 found.update(dict.fromkeys(filter(None, (name, reading)), found[site.text]))
     return found
+
+
+def ranks_in(tree: PlanTree, program: Program, sites: Mapping[str, SiteKind]) -> dict[str, int]:
+    """How many dimensions arrays of the tree of a program have, by name, as far as that is told: of those that it is
+    given, of sites and buffers, and of parts of them."""
+    found = {name: kind.rank for name, kind in sites.items()}
+    found.update((each.name, each.rank) for each in (*program.inputs, *program.outputs))
+    for step in every_step((*tree.body, *(tree.again.body if tree.again else ()))):
+        match step:
+            case Assign(name=name, value=value) if (rank := _rank_of(value, found)) is not None:
+                found[name] = rank
+            case FetchWithin(name=name, reading=reading, site=site):
+                found.update(dict.fromkeys(filter(None, (name, reading)), sites[site.text].rank))
+    return found
+
+
+def _rank_of(value: Value, ranks: Mapping[str, int]) -> int | None:
+    match value:
+        case Name(text=name):
+            return ranks.get(name)
+        case Seen(extents=extents):
+            return len(extents)
+        case Crop(array=array, spans=spans):
+            rank = _rank_of(array, ranks)
+            return None if rank is None else rank - sum(isinstance(span, At) for span in spans)
+        case Located(array=array) | ReadOnly(array=array) | Sealed(array=array):
+            return _rank_of(array, ranks)
+    return None
 
 
 def every_step(steps: Sequence[Step]) -> Iterator[Step]:
