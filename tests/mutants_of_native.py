@@ -7,6 +7,8 @@ from mutants import Mutant, mutants
 _FILE = "tests/test_copies_in_c.py"
 BEYOND, ORDERS = f"{_FILE}::test_what_is_beyond_edges", f"{_FILE}::test_elements_of_any_size_in_any_order"
 
+APART = "tests/test_second_library.py"
+
 MUTANTS: list[Mutant] = []
 
 MUTANTS += mutants(
@@ -309,4 +311,61 @@ MUTANTS += mutants(
         "return all(slot in self._writes for slot in zip(step.operands, step.dtypes, strict=False))",
         "return True",
     ),
+)
+MUTANTS += mutants(
+    "slinky/native/apart.py",
+    (APART,),
+    (
+        "apart: steps",
+        "if moving.step != 1 or (axis.stride != size and not is_last):",
+        "if axis.stride != size and not is_last:",
+    ),
+    (
+        "apart: what is known",
+        "(axis.stride != size and not is_last)",
+        "(axis.stride is None and not is_last)",
+        "a stride is known in whole tiles; the same function is called at their edges, where it is not",
+    ),
+    (
+        "apart: what cannot be asked",
+        "if moving.step != 1 or (axis.stride != size and not is_last):",
+        "if moving.step != 1:",
+    ),
+    ("apart: what is asked", "found.append((array.root, axis.origin, size))", "pass"),
+)
+MUTANTS += mutants(
+    "slinky/native/joining.py",
+    (APART,),
+    ("apart: joined calls", "        self.ask_strides(whole.formula, operands)\n", ""),
+)
+MUTANTS += mutants(
+    "slinky/native/arrivals.py",
+    (APART,),
+    ("apart: one element", "if (a->extents[d] < 2) a->strides[d] = size;", "if (a->extents[d] < 2) return 1;"),
+)
+MUTANTS += mutants(
+    "slinky/native/kernel_sets.py",
+    (APART,),
+    ("apart: functions of everything", "apart or self._formulas.get(name) in self._apart", "apart"),
+    ("apart: for what is asked", "apart or self._formulas.get(name) in self._apart", "True"),
+)
+MUTANTS += mutants(
+    "slinky/native/apart.py",
+    (APART,),
+    ("apart: all at once", "        if self.made_by.makes_all:\n            self.make()\n", ""),
+    ("apart: who waits", "waits or not made_by.makes_more", "True"),
+    ("apart: without a compiler", "waits or not made_by.makes_more", "waits"),
+    ("apart: lost in a fork", "if job is None or job.is_lost:", "if job is None:"),
+    ("apart: failed once", "            self._made = None\n            warnings", "            warnings"),
+)
+MUTANTS += mutants(
+    "slinky/native/entering.py",
+    (APART,),
+    ("apart: whose failure", "told = ran.slinky_told()", "told = loaded.slinky_told()"),
+    ("apart: what is left", "result = DECLINED if ran is None", "result = 0 if ran is None"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/to_native.py",
+    (APART,),
+    ("apart: both at once", "    if is_apart:\n        plan.make_second()\n", ""),
 )

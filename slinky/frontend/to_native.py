@@ -19,6 +19,8 @@ from time import perf_counter
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from slinky.errors import CompilationFailedWarning
 from slinky.frontend.places import user_frame
 from slinky.pipeline import Pipeline
@@ -45,11 +47,13 @@ def may_move() -> bool:
 
 
 class _Progress:
-    """How far a schedule is: the seconds that it has run by its Python plan, and who makes the native one. It is the
-    same for all traces that come to the same pipeline, and lives as long as that: it does not keep it alive."""
+    """How far a schedule is: the seconds that it has run by its Python plan, whether elements of an array lay apart
+    there, and who makes the native one. It is the same for all traces that come to the same pipeline, and lives as long
+    as that: it does not keep it alive."""
 
     def __init__(self) -> None:
         self.spent = 0.0
+        self.is_apart = False
         self.job: Any = None
 
 
@@ -107,6 +111,7 @@ class Move(Moving):
         if progress.job is not None:
             return self._found().enter(arrays, scalars)
         plan = self._python_plan()
+        progress.is_apart = progress.is_apart or any(map(_lies_apart, arrays))
         began = perf_counter()
         result = plan.enter(arrays, scalars)
         self.took(perf_counter() - began)
@@ -129,8 +134,9 @@ class Move(Moving):
             from slinky.native.background import BACKGROUND
 
             pipeline, by_numpy, in_loops = self._pipeline, self._by_numpy, self._in_loops
+            is_apart = progress.is_apart
             progress.spent = 0.0
-            progress.job = BACKGROUND.take(lambda: _native_plan(pipeline or by_numpy(), in_loops))
+            progress.job = BACKGROUND.take(lambda: _native_plan(pipeline or by_numpy(), in_loops, is_apart=is_apart))
         return progress.job is not None
 
     def wait(self, seconds: float | None) -> bool:
@@ -190,13 +196,22 @@ def native_state(plan: Runs | None) -> str | None:
     return "runs in C as far as that is known" if getattr(plan, "runs_c", False) else None
 
 
-def _native_plan(pipeline: Pipeline | None, in_loops: Callable[[Pipeline], Pipeline | None]) -> Any:
-    """The native plan of a schedule, or of the one for loops, ready to run; None if C does nothing in it. Raises
-    `CompilationError`."""
+def _lies_apart(array: Any) -> bool:
+    """Whether elements of an array do not follow each other along its last dimension."""
+    return isinstance(array, np.ndarray) and array.shape[-1:] > (1,) and array.strides[-1] != array.itemsize
+
+
+def _native_plan(pipeline: Pipeline | None, in_loops: Callable[[Pipeline], Pipeline | None], *, is_apart: bool) -> Any:
+    """The native plan of a schedule, or of the one for loops, ready to run, also on arrays that lie `apart`, if it is
+    to be; None if C does nothing in it. Raises `CompilationError`."""
     from slinky.native.plans import has_exact_code
 
     pipeline = None if pipeline is None else in_loops(pipeline) or pipeline
     if pipeline is None or not has_exact_code(pipeline.program):
         return None
     plan: Any = pipeline.compile(backend="native-exact")
-    return plan if plan.runs_c else None
+    if not plan.runs_c:
+        return None
+    if is_apart:
+        plan.make_second()
+    return plan

@@ -13,12 +13,39 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slinky.errors import CompilationFailedWarning
+from slinky.ir.formulas import Axis, Formula
+from slinky.native.array_texts import ArrayText
 from slinky.native.background import BACKGROUND
 from slinky.native.compiling import Compiler, NotShippedError
+from slinky.native.kernel_sets import operand_sizes
+
+
+def strides_asked(
+    formula: Formula, arrays: Sequence[ArrayText], ranks: Mapping[str, int]
+) -> list[tuple[str, int, int]] | None:
+    """What is to be asked of arrays from outside, of so many dimensions each, before functions of a formula are given
+    these arrays, inputs and then outputs: by the name of the array from outside, the dimension along which elements
+    must follow each other, so many bytes apart. None where it is not the last one, or nothing is known of what the
+    functions are given."""
+    inner, sizes = formula.rank - 1, operand_sizes(formula)
+    found: list[tuple[str, int, int]] = []
+    for n, array in enumerate(arrays):
+        size = sizes[min(n, len(sizes) - 1)]
+        own = formula.inputs[n] if n < len(formula.inputs) else [Axis(d) for d in range(formula.rank)]
+        for d, moving in enumerate(own):
+            if moving is None or moving.dim != inner:
+                continue
+            axis = array.axis(d)
+            is_last = axis.stride is None and axis.origin == ranks.get(array.root, 0) - 1
+            if moving.step != 1 or (axis.stride != size and not is_last):
+                return None
+            if is_last and axis.origin is not None:
+                found.append((array.root, axis.origin, size))
+    return found
 
 
 class Second:
@@ -35,7 +62,15 @@ class Second:
         """Have it made by this, when it is asked for; at once, if all is to be there. Raises `CompilationError`."""
         self._made = made
         if self.made_by.makes_all:
-            self._found = made()
+            self.make()
+
+    def make(self) -> None:
+        """Make it, if there is one. Raises `CompilationError`."""
+        if self._found is None and self._made is not None:
+            try:
+                self._found = self._made()
+            except NotShippedError:
+                self._made = None
 
     @property
     def is_under_way(self) -> bool:
@@ -46,17 +81,10 @@ class Second:
         """It, if it is there, or may be waited for. Raises `CompilationError` where it is not."""
         if self._found is None and self._made is not None:
             if self._waits:
-                self._found = self._made_now(self._made)
+                self.make()
             else:
                 self._look(self._made)
         return self._found
-
-    def _made_now(self, made: Callable[[], ctypes.CDLL]) -> ctypes.CDLL | None:
-        try:
-            return made()
-        except NotShippedError:
-            self._made = None
-            return None
 
     def _look(self, made: Callable[[], ctypes.CDLL]) -> None:
         """See whether it is there; else have it made."""

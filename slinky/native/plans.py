@@ -51,6 +51,7 @@ class NativePlan(Plan):
     def __init__(self, program: Program, made_by: Compiler | None = None) -> None:
         self._made_by = self._compiler() if made_by is None else made_by
         self._made: dict[Kind, Parts] = {}
+        self._seconds: dict[Kind, Second] = {}
         self.runs_c = False
         """Whether C does anything, as far as variants are made."""
         super().__init__(program)
@@ -69,6 +70,12 @@ class NativePlan(Plan):
         """Make the variant that runs when nobody counts, and the entry to it, if they are not made yet."""
         self.variant(self._usual)
         super().make_ready()
+
+    def make_second(self) -> None:
+        """Make what the usual variant needs for arrays of which elements lie apart. Raises `CompilationError`."""
+        self.make_ready()
+        if self._usual in self._seconds:
+            self._seconds[self._usual].make()
 
     @staticmethod
     def makes_loops_of(func: LoweredFunc) -> bool:
@@ -111,7 +118,7 @@ class NativePlan(Plan):
             return usual
         is_watched = kind.recorded or kind.guarded
         try:
-            second = Second(self._made_by, waits=self.waits)
+            second = self._seconds[kind] = Second(self._made_by, waits=self.waits)
             tree = usual.tree if is_watched else with_nests(usual.tree, second, self.program, self._may_do)
             carriers = self._carriers(tree, second)
         except NotShippedError:

@@ -24,12 +24,13 @@ import attrs
 import numpy as np
 
 from slinky.ir.combined import formula_of
-from slinky.ir.formulas import Axis, Formula, argument_types
+from slinky.ir.formulas import Formula, argument_types
 from slinky.ir.operations import Copy
 from slinky.ir.reducing import Combined, combined_of
 from slinky.ir.statements import LoweredFunc
 from slinky.native import sums
 from slinky.native.ahead import first_to_come
+from slinky.native.apart import strides_asked
 from slinky.native.array_texts import ArrayText, AxisText, axes_of, size_text, strides_text
 from slinky.native.c_functions import CFunction
 from slinky.native.carriers import held
@@ -456,25 +457,13 @@ class Lines:
             self.call(kernel, formula, arrays, numbers)
 
     def ask_strides(self, formula: Formula, arrays: Sequence[ArrayText]) -> None:
-        """Ask of arrays from outside, inputs of a formula and then outputs, whether elements follow each other where
-        its functions want that. Where it is not the last dimension of such an array, or nothing is known of what is
-        given to them, they must be general."""
-        inner, sizes = formula.rank - 1, operand_sizes(formula)
-        asked: dict[tuple[str, int, int], None] = {}
-        for n, array in enumerate(arrays):
-            size = sizes[min(n, len(sizes) - 1)]
-            own = formula.inputs[n] if n < len(formula.inputs) else [Axis(d) for d in range(formula.rank)]
-            for d, moving in enumerate(own):
-                if moving is None or moving.dim != inner:
-                    continue
-                axis = array.axis(d)
-                is_last = axis.stride is None and axis.origin == self._rank_of_given.get(array.root, 0) - 1
-                if moving.step != 1 or (axis.stride != size and not is_last):
-                    self._kernels.see_apart(formula)
-                    return
-                if is_last and axis.origin is not None:
-                    asked[array.root, axis.origin, size] = None
-        self.follow |= asked
+        """Ask of arrays from outside whether elements follow each other where functions of a formula, which are given
+        these arrays, want that; where nobody can ask, they must be general."""
+        asked = strides_asked(formula, arrays, self._rank_of_given)
+        if asked is None:
+            self._kernels.see_apart(formula)
+        else:
+            self.follow |= dict.fromkeys(asked)
 
     def inline(self, formula: Formula, arrays: Sequence[ArrayText], numbers: Sequence[str]) -> bool:
         """Write a call in its place, if that is better; whether it is."""
