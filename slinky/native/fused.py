@@ -31,8 +31,8 @@ from slinky.ir.formulas import (
     argument_types,
     with_operands,
 )
+from slinky.native.elements import steps_apart
 from slinky.native.functions import function_of_step
-from slinky.native.kernels import steps_apart
 from slinky.native.parts import crossing, live_steps, stages
 
 FEWEST_STEPS = 2

@@ -1,16 +1,15 @@
 """The text of a C function for a formula: loops over its elements, in which each step is a line.
 
 Idea. A formula says all that there is to know: dtypes, steps in an order in which they can be computed, and how each
-input moves with the dimensions. So the text is one pass over its steps, inside a nest of loops over the output. Arrays
-are given as NumPy has them, with their strides. Dimensions that follow each other in memory in all arrays become one
-loop, and where the innermost loop goes element by element through all of them, it is one that compilers turn into
-vector instructions; else elements are gathered for it (`turning`).
+input moves with the dimensions. So the text is one pass over its steps (`elements`), inside a nest of loops over the
+output. Arrays are given as NumPy has them, with their strides. Dimensions that follow each other in memory in all
+arrays become one loop, and where the innermost loop goes element by element through all of them, it is one that
+compilers turn into vector instructions; else elements are gathered for it (`turning`).
 
 A ufunc that has a function over strips (`functions`) is no line but a call, between loops over a strip.
 
-Invariant: each line computes what NumPy's loop of these dtypes computes, to the last bit: a ufunc of which that is not
-known has no line here, and a formula that needs it is no kernel (`kernel_text` returns None). The text is compiled
-without contraction, with integers that wrap.
+Invariant: a formula of which a step has no line is no kernel (`kernel_text` returns None). Loops go over each element
+once, in any order.
 """
 
 from __future__ import annotations
@@ -18,43 +17,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Any, assert_never
 
 import attrs
-import numpy as np
 
 from slinky.ir.formulas import (
-    CLIP,
-    Apply,
-    Argument,
-    Choose,
-    Constant,
-    Convert,
-    Coordinate,
-    Element,
     Formula,
     Operand,
     Result,
-    argument_types,
 )
-from slinky.ir.formulas import Step as FormulaStep
 from slinky.native import lanes, streaming, turning
 from slinky.native.ahead import declared
 from slinky.native.ahead import texts_in as ahead_in
-from slinky.native.clipping import clip_before, clipped_conversions, without_clips
 from slinky.native.comparing import comparisons_in
-from slinky.native.dividing import RAISED, clipped, texts_in
+from slinky.native.dividing import RAISED, texts_in
+from slinky.native.elements import Elements, Place, is_known, name_of
 from slinky.native.functions import function_of_step, texts_of
 from slinky.native.operators import (
     UnknownError,
-    applied,
     cast_text,
-    chosen_text,
-    clip_text,
     constant_text,
     element_text,
     is_product_of_single,
-    power_text,
     type_of,
 )
 from slinky.native.parts import live_steps
@@ -180,18 +163,6 @@ def inlined(formula: Formula, extents: Sequence[int], dense: Collection[int]) ->
         return None
 
 
-def steps_apart(formula: Formula) -> set[int]:
-    """The steps that NumPy computes in any case: what C does not know, and functions of what is the same for many
-    elements."""
-    dims = formula.dims_of_steps()
-    found = set()
-    for number in live_steps(formula):
-        is_small = function_of_step(formula.steps[number]) is not None and len(dims[number]) < formula.rank
-        if is_small or not is_known(formula, number):
-            found.add(number)
-    return found
-
-
 @lru_cache(maxsize=4096)
 def is_exact(formula: Formula) -> bool:
     """Whether C computes all of a formula, to the bits that NumPy gives."""
@@ -202,38 +173,9 @@ def is_exact(formula: Formula) -> bool:
     return has_function(formula)
 
 
-def is_known(formula: Formula, number: int) -> bool:
-    """Whether C computes a step of a formula as NumPy does."""
-    step = formula.steps[number]
-    try:
-        for operand in step.operands:
-            type_of(formula.dtype_of(operand))
-            if isinstance(operand, Constant):
-                constant_text(operand.value)
-        return function_of_step(step) is not None or bool(
-            _values(step, [("", formula.dtype_of(each)) for each in step.operands])
-        )
-    except UnknownError:
-        return False
-
-
 def is_in_c(formula: Formula) -> bool:
     """Whether C computes all of a formula as NumPy does."""
     return all(is_known(formula, number) for number in live_steps(formula))
-
-
-@attrs.frozen
-class _Place:
-    """Where along the innermost dimension an element is, and whether elements follow each other there in all arrays, or
-    in which."""
-
-    text: str
-    is_dense: bool
-    dense: frozenset[str] = frozenset()
-    first: str = ""
-    """Where along the dimension the loop begins: what is to be added to this place there."""
-    in_lanes: bool = False
-    """Whether what is narrow is an integer of 32 bits there (`lanes`)."""
 
 
 class Rows(Enum):
@@ -245,30 +187,15 @@ class Rows(Enum):
     SPREAD = auto()
 
 
-class _Kernel:
-    """A formula on its way to C. The outputs are named and numbered behind the inputs."""
+class _Kernel(Elements):
+    """A formula on its way to C: loops over its elements."""
 
     def __init__(
         self, formula: Formula, results: Sequence[Operand], *, streams: bool = False, ahead: Sequence[int] = ()
     ) -> None:
-        self.formula = formula
+        super().__init__(formula, results)
         self.streams = streams
         self.ahead = [f"a{k}" for k in ahead]
-        self.results = results
-        self.rank = max(formula.rank, 1)
-        self.arguments = {key: f"k{n}" for n, key in enumerate(argument_types(formula))}
-        self.inputs = [f"a{k}" for k in range(len(formula.inputs))]
-        self.outputs = ["o", *(f"o{k}" for k in range(1, len(results)))]
-        self.names = [*self.inputs, *self.outputs]
-        if steps_apart(formula):
-            raise UnknownError
-        self.dtypes = list(self._dtypes())
-        self.live = live_steps(formula) if results == (formula.result,) else list(range(len(formula.steps)))
-        self.functions = {n: found for n in self.live if (found := function_of_step(formula.steps[n])) is not None}
-        self.clipped = {} if self.functions else clipped_conversions(formula, self.live)
-        self.live = without_clips(formula, self.live, self.clipped, results)
-        self.taken = {*results, *(operand for n in self.live for operand in formula.steps[n].operands)}
-        """What somebody takes: of a step with several results it may be one alone."""
 
     def text(self) -> str:
         """The whole file."""
@@ -329,7 +256,7 @@ class _Kernel:
         inner = self.rank - 1
         is_alone = counts[inner] == 1
         moving = {name for k, name in enumerate(self.names) if inner in self._axes(k) and not is_alone}
-        place = _Place("0" if is_alone else "i", is_alone, frozenset(self.names[k] for k in dense))
+        place = Place("0" if is_alone else "i", is_alone, frozenset(self.names[k] for k in dense))
         lines = [f"const {type_of(dtype)} {name} = slinky_{name};" for (_, dtype), name in self.arguments.items()]
         around = [d for d in range(inner) if counts[d] > 1]
         if self.formula.has_coordinates():
@@ -347,14 +274,14 @@ class _Kernel:
             lines.append(f"{'    ' * depth}for (intptr_t i{d} = 0; i{d} < {counts[d]}; i{d}++) {{")
         body: list[str] = []
         for k, name in enumerate(self.names):
-            of = type_of(self._dtype(k))
+            of = type_of(self.dtype(k))
             body.append(f"char *r_{name} = {' + '.join([f'p_{name}', *(f'i{d} * s_{name}_{d}' for d in around)])};")
             is_output = name in self.outputs
             if not is_output and name not in moving:
-                body.append(f"const {of} {name}_ = {element_text(f'*(const {of} *)r_{name}', self._dtype(k))};")
+                body.append(f"const {of} {name}_ = {element_text(f'*(const {of} *)r_{name}', self.dtype(k))};")
             elif place.is_dense or name in place.dense:
                 body.append(f"{of} *v_{name} = ({of} *)r_{name};")
-        steps = [*self._steps(self.live, moving, place, self.results), *self._stores(place)]
+        steps = [*self.steps(self.live, moving, place, self.results), *self.stores(place)]
         if is_alone:
             body += steps
         else:
@@ -409,7 +336,7 @@ class _Kernel:
 
     def _alignment(self) -> Iterator[str]:
         for k, name in enumerate(self.names):
-            size = self._dtype(k).itemsize
+            size = self.dtype(k).itemsize
             if size > 1:
                 strides = "".join(f" | (uintptr_t)s_{name}_{d}" for d in range(self.rank))
                 yield f"if (((uintptr_t)p_{name}{strides}) % {size}) return {MISALIGNED};"
@@ -438,19 +365,6 @@ class _Kernel:
             follows = [f"s_{name}_{d} == s_{name}_{self.rank - 1} * n{self.rank - 1}" for name in self.names]
             before = [f"n{e} == 1" for e in range(d + 1, self.rank - 1)]
             yield f"if ({' && '.join([*before, *follows])}) {{ n{self.rank - 1} *= n{d}; n{d} = 1; }}"
-
-    def _dtype(self, k: int) -> np.dtype[Any]:
-        return self.dtypes[k]
-
-    def _dtypes(self) -> Iterator[np.dtype[Any]]:
-        """The dtype of each array. Raises `UnknownError` where nothing says that of an input."""
-        operands = [*(operand for step in self.formula.steps for operand in step.operands), self.formula.result]
-        given = {each.input: each.dtype for each in reversed(operands) if isinstance(each, Element)}
-        for k in range(len(self.inputs)):
-            if k not in given:
-                raise UnknownError
-            yield given[k]
-        yield from map(self.formula.dtype_of, self.results)
 
     # Loops --------------------------------------------------------------------------------------------------------
 
@@ -494,7 +408,7 @@ class _Kernel:
     def _is_dense(self) -> str:
         inner = self.rank - 1
         moving = [k for k in range(len(self.names)) if inner in self._axes(k)]
-        return " && ".join(f"s_{self.names[k]}_{inner} == {self._dtype(k).itemsize}" for k in moving) or "1"
+        return " && ".join(f"s_{self.names[k]}_{inner} == {self.dtype(k).itemsize}" for k in moving) or "1"
 
     def _dense(self, loop: Sequence[str]) -> Iterator[str]:
         """The nest where elements follow each other along the innermost dimension."""
@@ -514,11 +428,11 @@ class _Kernel:
         around += [f"for (intptr_t first = 0; first < n{inner}; first += columns) {{"]
         end = f"({_least('start + rows', f'n{tiled}')})"
         around += [f"for (intptr_t i{tiled} = start; i{tiled} < {end}; i{tiled}++) {{"] if tiled is not None else []
-        size = max(self._dtype(k).itemsize for k in range(len(self.names)))
+        size = max(self.dtype(k).itemsize for k in range(len(self.names)))
         yield from turning.tiles(self.rank, self.names, size, most, is_turned=tiled is not None)
         buffers, before, after = [], [], []
         for k in moving:
-            name, of, size = self.names[k], type_of(self._dtype(k)), self._dtype(k).itemsize
+            name, of, size = self.names[k], type_of(self.dtype(k)), self.dtype(k).itemsize
             stride = f"s_{name}_{inner}"
             buffers.append(f"_Alignas(64) {of} b_{name}[{turning.COLUMNS}];")
             if name in self.outputs:
@@ -547,21 +461,21 @@ class _Kernel:
         """What is done along the innermost dimension: one loop, or a strip at a time, if functions take strips, or line
         by line of a result that may be one that `streams`, or over lanes."""
         for k, name in enumerate(self.names):
-            of = type_of(self._dtype(k))
+            of = type_of(self.dtype(k))
             if name in self.outputs:
                 yield f"{of} *v_{name} = ({of} *)r_{name};"
             elif name in moving:
                 yield f"const {of} *v_{name} = (const {of} *)r_{name};"
             else:
-                yield f"const {of} {name}_ = {element_text(f'*(const {of} *)r_{name}', self._dtype(k))};"
+                yield f"const {of} {name}_ = {element_text(f'*(const {of} *)r_{name}', self.dtype(k))};"
         if self.functions:
             yield from self._by_strips(moving)
             return
-        place = _Place("i", is_dense=True, first="first + ")
+        place = Place("i", is_dense=True, first="first + ")
         if streams:
-            dtype, steps = self._dtype(len(self.inputs)), self._steps(self.live, moving, place, self.results)
-            values = dict(zip(self.outputs, map(self._operand, self.results), strict=True))
-            stores = list(self._stores(place))
+            dtype, steps = self.dtype(len(self.inputs)), self.steps(self.live, moving, place, self.results)
+            values = dict(zip(self.outputs, map(self.operand, self.results), strict=True))
+            stores = list(self.stores(place))
             yield from streaming.by_lines(type_of(dtype), dtype.itemsize, values, list(steps), stores, self.ahead)
             return
         if by_lanes:
@@ -569,19 +483,19 @@ class _Kernel:
             return
         yield "#pragma GCC ivdep"
         yield "for (intptr_t i = 0; i < n; i++) {"
-        yield from (f"    {line}" for line in self._steps(self.live, moving, place, self.results))
-        yield from (f"    {line}" for line in self._stores(place))
+        yield from (f"    {line}" for line in self.steps(self.live, moving, place, self.results))
+        yield from (f"    {line}" for line in self.stores(place))
         yield "}"
 
     def _goes_by_lanes(self, moving: Collection[int]) -> bool:
         return lanes.goes_by_lanes(self.formula, self.live, self.results, moving)
 
     def _by_lanes(self, moving: set[str]) -> Iterator[str]:
-        narrow = {name: type_of(dtype) for k, name in enumerate(self.names) if lanes.is_narrow(dtype := self._dtype(k))}
-        place = _Place("i", is_dense=True, first="first + ")
+        narrow = {name: type_of(dtype) for k, name in enumerate(self.names) if lanes.is_narrow(dtype := self.dtype(k))}
+        place = Place("i", is_dense=True, first="first + ")
         wide = attrs.evolve(place, text="i + j", in_lanes=True)
         in_lanes, alone = (
-            [*self._steps(self.live, moving, each, self.results), *self._stores(each)] for each in (wide, place)
+            [*self.steps(self.live, moving, each, self.results), *self.stores(each)] for each in (wide, place)
         )
         read = {name: of for name, of in narrow.items() if name in moving and name in self.inputs}
         written = {name: of for name, of in narrow.items() if name in self.outputs}
@@ -590,7 +504,7 @@ class _Kernel:
     def _may_stream(self) -> bool:
         """Whether results, of one dtype, may go past the caches line by line: their steps are few and take no strips,
         and each is as much as each of the arrays that it is computed of."""
-        *sizes, size = [self._dtype(k).itemsize for k in range(len(self.names))]
+        *sizes, size = [self.dtype(k).itemsize for k in range(len(self.names))]
         most = streaming.MOST_STEPS * len(self.results)
         return not self.functions and size == max([size, *sizes]) and len(self.live) <= most
 
@@ -603,12 +517,12 @@ class _Kernel:
             yield f"_Alignas(64) {type_of(dtype)} {name}[{STRIP}];"
         yield f"for (intptr_t at = 0; at < n; at += {STRIP}) {{"
         yield f"    const intptr_t m = {_least('n - at', str(STRIP))};"
-        place = _Place("at + i", is_dense=True, first="first + ")
+        place = Place("at + i", is_dense=True, first="first + ")
         for stage in range(strips.count - strips.writes_output):
             yield from (f"    {line}" for line in self._stage(strips, stage, moving, place))
         yield "}"
 
-    def _stage(self, strips: Strips, stage: int, moving: set[str], place: _Place) -> Iterator[str]:
+    def _stage(self, strips: Strips, stage: int, moving: set[str], place: Place) -> Iterator[str]:
         """The loop of a stage over a strip, and the functions that follow it."""
         is_last = stage == strips.count - 1
         if strips.loops[stage] or strips.stored[stage] or is_last:
@@ -616,120 +530,18 @@ class _Kernel:
                 yield "#pragma GCC ivdep"
             yield "for (intptr_t i = 0; i < m; i++) {"
             for result, buffer in strips.read(stage).items():
-                yield f"    const {type_of(self.formula.dtype_of(result))} {_name(result)} = {buffer}[i];"
+                yield f"    const {type_of(self.formula.dtype_of(result))} {name_of(result)} = {buffer}[i];"
             wanted = [operand for operand, _, _ in strips.stored[stage]]
-            steps = self._steps(strips.loops[stage], moving, place, wanted + [*self.results] * is_last)
+            steps = self.steps(strips.loops[stage], moving, place, wanted + [*self.results] * is_last)
             yield from (f"    {line}" for line in steps)
             for operand, dtype, buffer in strips.stored[stage]:
-                yield f"    {buffer}[i] = {cast_text(self._operand(operand), self.formula.dtype_of(operand), dtype)};"
+                yield f"    {buffer}[i] = {cast_text(self.operand(operand), self.formula.dtype_of(operand), dtype)};"
             if is_last:
-                yield from (f"    {line}" for line in self._stores(place))
+                yield from (f"    {line}" for line in self.stores(place))
             yield "}"
         for call in strips.calls[stage]:
             yield f"{call};"
 
-    def _steps(self, steps: Sequence[int], moving: set[str], place: _Place, wanted: Sequence[Operand]) -> Iterator[str]:
-        """The elements that some steps take, and others that are wanted; and the steps."""
-        operands = [*(each for number in steps for each in self.formula.steps[number].operands), *wanted]
-        operands += [self.clipped[number].value for number in steps if number in self.clipped]
-        taken = {f"a{each.input}" for each in operands if isinstance(each, Element)}
-        for k, name in enumerate(self.inputs):
-            if name in taken & moving:
-                element = element_text(self._element(k, place), self._dtype(k))
-                is_widened = place.in_lanes and lanes.is_narrow(self._dtype(k))
-                of = "int32_t" if is_widened else type_of(self._dtype(k))
-                yield f"const {of} {name}_ = {element};"
-        for number in steps:
-            step = self.formula.steps[number]
-            given = [(self._operand(operand), self.formula.dtype_of(operand)) for operand in step.operands]
-            for k, name, to in self._floats_of_integers(number):
-                yield f"const {type_of(to)} {name} = {cast_text(*given[k], to)};"
-                given[k] = (name, to)
-            if isinstance(step, Coordinate):
-                values = [self._coordinate(step, place)]
-            elif isinstance(step, Convert) and number in self.clipped:
-                values = [self._clipped(number, step)]
-            elif isinstance(step, Convert) and clip_before(self.formula, step.operand) is not None:
-                values = [cast_text(*given[0], step.dtype, is_limited=True)]
-            else:
-                values = _values(step, given)
-            for output, (value, dtype) in enumerate(zip(values, step.results, strict=True)):
-                result = Result(number, output)
-                is_taken = len(values) == 1 or result in self.taken
-                yield f"const {type_of(dtype)} {_name(result)} = {value};" if is_taken else f"(void){value};"
-
-    def _floats_of_integers(self, number: int) -> Iterator[tuple[int, str, np.dtype[Any]]]:
-        """The operands of a step that take a variable of their own to become floats: where GCC sees in one line that an
-        integer is converted, it takes 0 less that for the negative, of which the zero has another sign."""
-        step = self.formula.steps[number]
-        if not isinstance(step, Apply):
-            return
-        for k, (operand, to) in enumerate(zip(step.operands, step.dtypes, strict=False)):
-            if to.kind == "f" and self.formula.dtype_of(operand).kind != "f" and not isinstance(operand, Constant):
-                yield k, f"t{number}_of{k}", to
-
-    def _element(self, k: int, place: _Place) -> str:
-        """The element of an array at a place along the innermost dimension."""
-        name = self.names[k]
-        if place.in_lanes and lanes.is_narrow(self._dtype(k)):
-            return f"w_{name}[j]"
-        if place.is_dense or name in place.dense:
-            return f"v_{name}[{place.text}]"
-        of = f"const {type_of(self._dtype(k))}" if k < len(self.inputs) else type_of(self._dtype(k))
-        along = place.text if place.text.isidentifier() else f"({place.text})"
-        return f"*({of} *)(r_{name} + {along} * s_{name}_{self.rank - 1})"
-
-    def _stores(self, place: _Place) -> Iterator[str]:
-        for k, result in enumerate(self.results, len(self.inputs)):
-            yield f"{self._element(k, place)} = {self._operand(result)};"
-
-    def _clipped(self, number: int, step: Convert) -> str:
-        """A conversion of what is clipped before."""
-        found = self.clipped[number]
-        value = cast_text(self._operand(found.value), self.formula.dtype_of(found.value), found.dtype)
-        return clipped(value, found.dtype, step.dtype, (f"low{number}", f"high{number}"))
-
-    def _coordinate(self, step: Coordinate, place: _Place) -> str:
-        along = f"{place.first}{place.text}" if step.dim == self.rank - 1 else f"i{step.dim}"
-        return f"first{step.dim} + {along}"
-
-    def _operand(self, operand: Operand) -> str:
-        match operand:
-            case Element(input=k):
-                return f"a{k}_"
-            case Result():
-                return _name(operand)
-            case Argument(name=name, dtype=dtype):
-                return self.arguments[name, dtype]
-            case Constant(value=value):
-                return constant_text(value)
-            case _:
-                assert_never(operand)
-
 
 def _least(one: str, other: str) -> str:
     return f"{one} < {other} ? {one} : {other}"
-
-
-def _name(result: Result) -> str:
-    return f"t{result.step}" + (f"_{result.output}" if result.output else "")
-
-
-def _values(step: FormulaStep, given: Sequence[tuple[str, np.dtype[Any]]]) -> list[str]:
-    """What a step of one element gives; its operands as they stand, with their dtypes."""
-    match step:
-        case Apply(ufunc=ufunc, dtypes=dtypes):
-            operands = [cast_text(text, own, to) for (text, own), to in zip(given, dtypes, strict=False)]
-            if ufunc is np.power:
-                return [power_text(operands[0], step.operands[1], dtypes)]
-            if ufunc is CLIP and dtypes[-1].kind == "f" and set(dtypes) == {dtypes[-1]}:
-                return [clip_text(operands, step.operands[1:], dtypes[-1])]
-            return applied(ufunc, operands, dtypes)
-        case Convert(dtype=dtype):
-            return [cast_text(*given[0], dtype)]
-        case Choose(dtype=dtype):
-            return [chosen_text([text for text, _ in given], dtype)]
-        case Coordinate():
-            return [""]
-        case _:
-            assert_never(step)
