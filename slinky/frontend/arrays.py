@@ -36,7 +36,7 @@ from slinky.frontend.nodes import (
     whole_view,
 )
 from slinky.frontend.sizes import expr_of, known
-from slinky.frontend.tracing import FREE, Abandoned, Trace, errors_now, may_change, values_of
+from slinky.frontend.tracing import FREE, Trace, errors_now, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, is_place, sees_the_same, transposed
 from slinky.graph.buffers import LARGEST_RANK
 from slinky.ir.given import is_flag
@@ -327,7 +327,7 @@ class LazyArray:
         if not self._writeable:
             raise ValueError("assignment destination is read-only")
         if cell.is_held:
-            raise Abandoned("it writes to an array that is none of its arguments")
+            self._trace.take(cell)
         if cell.is_argument:
             raise TracingError(
                 f"{self._trace.name} writes to its argument {cell.result.node.operation.name}; let it copy it first, "

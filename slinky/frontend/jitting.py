@@ -45,6 +45,7 @@ from slinky.frontend.opened import CAPTURED
 from slinky.frontend.opening import Closing, Opening, may_open
 from slinky.frontend.running import OtherFloatsError, at_once
 from slinky.frontend.seeing import Sight
+from slinky.frontend.setting import WithValues, set_values
 from slinky.frontend.sizes import lengths
 from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.tables import ANY_PIECES
@@ -52,6 +53,7 @@ from slinky.frontend.to_native import Moving
 from slinky.frontend.traced import Traced
 from slinky.frontend.tracing import (
     SMALL_BYTES,
+    Abandoned,
     Trace,
 )
 from slinky.frontend.trees import exact_kind, flat, leaves_of, loose_kind, with_leaves
@@ -142,9 +144,9 @@ class Jit:
                 return ready.while_waiting(given, named)
             if ready is not None and self._holds() and self._traces.may_stand(given, named):
                 try:
-                    if isinstance(ready, InTurn):
-                        return ready.take(given, named, flat(given, named))
-                    return ready(flat(given, named))
+                    leaves = flat(given, named)
+                    found = ready.take(given, named, leaves) if isinstance(ready, InTurn) else ready(leaves)
+                    return set_values(found, given, named) if type(found) is WithValues else found
                 except (ChangedResultError, GivenAsItIsError) as error:
                     return self._as_it_is(given, named, error)
                 except OtherFloatsError:
@@ -162,6 +164,8 @@ class Jit:
             return self._as_written(*given, **named)
         if is_part:
             return self._as_written(*given, **named)  # part of another trace
+        if are_labelled and self._traces.reads_now().sets:
+            return self._as_written(*given, **named)
         if are_labelled:
             return self._labelled(own, own_named, [leaf for _, leaf in leaves_of((own, own_named))])
         if self._opening is None and may_open((*given, *named.values()), leaves):
@@ -204,7 +208,7 @@ class Jit:
                 return self._run_traced(traced, given, named, leaves, is_kept=False)
             self._remember(given, named, self._plain)
             try:
-                return at_once(traced, leaves, lengths(traced.trace.sizes(leaves)))
+                return self._at_once(traced, given, named, leaves, traced.trace.sizes(leaves))
             except Exception as error:
                 if not self._traces.may_be_caught(error):
                     raise
@@ -268,17 +272,25 @@ class Jit:
             for_these_floats = trace.reals.asks_for_values or not trace.tells_floats
             self._remember(given, named, run or self._plain, with_floats=run is not None and for_these_floats)
         if run is None:
-            return self._as_written(*given, **named) if is_kept else at_once(traced, leaves, lengths(values))
+            if is_kept:
+                return self._as_written(*given, **named)
+            return self._at_once(traced, given, named, leaves, values)
         try:
-            return run.take(given, named, leaves) if isinstance(run, InTurn) else run(leaves)
+            found = run.take(given, named, leaves) if isinstance(run, InTurn) else run(leaves)
+            return set_values(found, given, named) if type(found) is WithValues else found
         except (ChangedResultError, GivenAsItIsError) as error:
             if not (is_kept or traced.written) and isinstance(error, GivenAsItIsError):
-                return at_once(traced, leaves, lengths(values))
+                return self._at_once(traced, given, named, leaves, values)
             return self._as_it_is(given, named, error)
         except Exception as error:
             if not self._traces.may_be_caught(error):
                 raise
             return self._as_written(*given, **named)
+
+    def _at_once(self, traced: Traced, given: Any, named: Any, leaves: list[Any], values: Any) -> Any:
+        """What a trace gives that has just been made for these arguments."""
+        found = at_once(traced, leaves, lengths(values))
+        return set_values(found, given, named) if type(found) is WithValues else found
 
     def _trial(self, kind: Hashable, leaves: Sequence[Any]) -> Trial:
         """What is known of calls with arguments of such a kind and size, whatever floats are among them, that are
@@ -377,9 +389,12 @@ class Jit:
         if not sight.is_whole or reads.captures_unseen():
             reads.refuse_captured()
         stand_ins: StandIns = trace.stand_ins
+        if reads.sets and reads.reason is not None:
+            raise Abandoned(f"it sets {next(iter(reads.sets))}")
         captured = keywords.get(CAPTURED)
         others = {} if captured is None else {id(value): value for value in captured.value}
         function = sight.function(others, lambda: stand_ins.of(arguments, keywords, reads, sight.at))
+        stand_ins.require_settable(reads.sets)
         trace.runs = self._forced
         try:
             return function(*stand_ins.given, **stand_ins.named)
@@ -559,7 +574,7 @@ class Jit:
         """The trace for arguments, or why there is none."""
         leaves = [leaf for _, leaf in leaves_of((given, named))]
         if not _may_trace(leaves, [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]):
-            return None, "its arguments are no arrays of numbers"
+            return None, self._traces.reads_now().effect or "its arguments are no arrays of numbers"
         key, kind = self._traces.kinds(given, named)
         traced = self._traces.kept(key, given, named, leaves)
         if traced is None and self._traces.refusal(kind, leaves) is None:

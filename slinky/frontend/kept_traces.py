@@ -25,6 +25,7 @@ from slinky.frontend.randomness import random_numbers
 from slinky.frontend.reading import Reads
 from slinky.frontend.reals import FLOATS, ToldFloatError
 from slinky.frontend.seeing import may_catch, takes_stand_ins
+from slinky.frontend.setting import WithValues, changing, with_values
 from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.telling import asks_for_identity
 from slinky.frontend.traced import Arguments, Traced
@@ -74,6 +75,8 @@ class Traces:
         """Whether floats are told at each call: not where the function fails if they are, or might without a trace."""
         self._asks_for_identity = False
         """Whether the function may ask whether arrays are the same."""
+        self._takes = False
+        """Whether the function has written to arrays that objects hold."""
         self._function = function
         self._rules = rules
         self._calls = calls
@@ -238,6 +241,8 @@ class Traces:
         """The same, in a trace that is put to some others; what it left with the function's objects stays as it is."""
         reads, rules = self.reads_now(), self._rules
         effect = reads.effect if self._changes < MOST_CHANGES else "it changes what it reads"
+        if effect is None and reads.sets and (key is None or reads.reason is not None):
+            effect = f"it sets {next(iter(reads.sets))}"  # perhaps of what nothing stands for
         if effect is not None:
             self.give_up(kind, effect)
             return None
@@ -256,14 +261,20 @@ class Traces:
                 raise ToldFloatError
             if not is_same_tree((arguments, keywords), before):
                 raise Abandoned("it changes a list or dictionary that it is given")
+            taken = trace.stand_ins.take_values()
+            if (name := changing(taken)) is not None:
+                reads.sets_anew(name)
+                raise Abandoned(f"it sets {name}")
+            held = with_values(held, [(number, name, value) for number, name, _, value in taken])
+            del taken
             if trace.stand_ins.are_in(held):
                 raise Abandoned("it returns an array whose values it asks for")
-            if trace.stand_ins.are_changed():
-                raise Abandoned("it changes an object that it is given")
             if trace.abandoned is not None:
                 raise Abandoned(trace.abandoned)
             trace.require_unwritten()
             traced = Traced(trace, held, own)
+            if traced.shares_otherwise and isinstance(held[0], WithValues):
+                raise Abandoned("it sets attributes to arrays that share memory")
             if not traced.is_a_pipeline and (traced.legs is None or "max_bytes" in rules.options):
                 raise Abandoned(
                     f"it is traced to {traced.funcs} operations, more than {MOST_FUNCS}, that do not repeat"
@@ -274,7 +285,9 @@ class Traces:
             if not trace.symbols.keys() >= set(traced.untold):
                 raise Abandoned("it uses a size that was kept from another call")
             del arguments, keywords, before, held
+            self._takes |= bool(own.taken)
             own.donated.clear()
+            trace.take = trace._take_nothing
             if trace.stand_ins.end():
                 self.give_up(kind, "it keeps an object that it is given")
                 key = None
@@ -320,6 +333,21 @@ class Traces:
         donate = self._rules.donate
         held = held_by_objects((given, named))
         arrays = [value for _, value in leaves_of((given, named)) if isinstance(value, np.ndarray)]
+        places: dict[Any, tuple[int, Any]] = {}
+
+        def take(cell: Any) -> None:
+            """Write to an array of an object, when the call has computed what goes there."""
+            place, value = places[cell]
+            others = [array for array in arrays if array is not value]
+            is_one = len(others) == len(arrays) - 1
+            if not (is_one and may_be_written(value, [*others, *trace.copied])):
+                raise trace.abandon("it writes to an array of an object that others share, or that is read-only")
+            own.donated[cell] = place
+            own.taken.add(place)
+            trace.donated.append(value)
+            cell.is_argument = cell.is_held = False
+
+        trace.take = take
         most = min(MOST_BYTES, max((array.nbytes for array in arrays), default=0) // MANY_TIMES)
         number = -1
 
@@ -342,6 +370,7 @@ class Traces:
             own.given.append(array)
             array._cell.is_argument = parameter not in donate
             array._cell.is_held = number in held
+            places[array._cell] = number, value
             if parameter in donate:
                 own.donated[array._cell] = number
                 trace.donated.append(value)
@@ -360,7 +389,8 @@ class Traces:
         reads = self.reads
         if isinstance(error, SlinkyError) or self._rules.donate or reads is None:
             return False
-        return may_catch(self._function, reads.functions)
+        is_undone = self._takes or bool(reads.sets)  # objects are changed when all is computed
+        return is_undone or may_catch(self._function, reads.functions)
 
     def may_write(self, given: Any, named: Any) -> bool:
         """Whether each of the arguments that are given away is seen by no other one."""

@@ -32,8 +32,8 @@ class Opened:
     """Something with what it is made of: an object with attributes, a list with entries.
 
     The kind is that it is made `of` parts, with its class; that it is `the` one, for what is the same as long as it is
-    the same object (functions, members of enumerations); that it `is` an array of these elements; or that it is one
-    that was met before `again`, with its place among those that are done.
+    the same object (functions, members of enumerations); that it `is` an array of these elements; that it is one that
+    was met before `again`, with its place among those that are done; or that it is an integer that is only `counted`.
     """
 
     value: Any
@@ -150,6 +150,15 @@ def slots_of(kind: Any) -> tuple[tuple[str, MemberDescriptorType], ...]:
     return tuple((name, each) for name, each in of_all if type(each) is MemberDescriptorType)
 
 
+@lru_cache(maxsize=1024)
+def sets_plainly(kind: Any, name: str) -> bool:
+    """Whether to set an attribute of objects of a class does nothing but that."""
+    if kind.__setattr__ is not object.__setattr__:
+        return False
+    found = next((vars(own)[name] for own in kind.__mro__ if name in vars(own)), None)
+    return isinstance(found, MemberDescriptorType) or not hasattr(type(found), "__set__")
+
+
 def with_attributes(kind: type, attributes: Iterable[tuple[str, Any]]) -> Any:
     """A new object of a plain class, with these attributes."""
     found: Any = object.__new__(kind)
@@ -179,5 +188,6 @@ __all__ = [
     "is_plain",
     "is_plain_tuple",
     "set_attributes",
+    "sets_plainly",
     "with_attributes",
 ]

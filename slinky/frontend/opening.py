@@ -220,7 +220,7 @@ class _Walk:
     def part(self, value: Any) -> Any:
         """Part of an object."""
         kind: Any = type(value)
-        if kind in _LEAVES:
+        if kind in _LEAVES or kind is Opened:
             return value
         if kind not in _MADE_OF_PARTS and kind not in self._reads.seen and _is_leaf(value):
             return value
@@ -285,8 +285,12 @@ class _Walk:
         own = attributes_of(value)
         if known.computed and not known.computed <= {name for name, _ in own}:
             raise _NotKnownError  # what it computes it keeps
-        spoken = self._reads.spoken
-        return ((name, each) for name, each in own if name in spoken)
+        spoken, counted = self._reads.spoken, self._reads.counted - self._reads.said
+        for name, each in own:
+            if name in counted and type(each) is int:
+                yield name, Opened(each, ("counted",), (), ())
+            elif name in spoken or name in counted:
+                yield name, each
 
     def _require_seen(self, kind: type) -> Seen:
         """What is known of a class.

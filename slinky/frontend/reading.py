@@ -36,7 +36,7 @@ import numpy as np
 
 from slinky.errors import SlinkyError
 from slinky.frontend.class_names import OF_CONSTRUCTION, spoken_of
-from slinky.frontend.code_names import Names, all_attributes, asks_by_name, names_of
+from slinky.frontend.code_names import Names, all_attributes, asks_by_name, names_of, parameters_in
 from slinky.frontend.contents import arrays_inside, content, has_content, is_immutable, is_told
 from slinky.frontend.foreign import RaisedError, has_attribute
 from slinky.frontend.kernels import Kernel
@@ -114,6 +114,12 @@ class Reads:
         self.reason: str | None = None
         self.effect: str | None = None
         """What it does, as its code says, that is there when it has returned: then it must not be called twice."""
+        self.sets: dict[str, None] = {}
+        """The names of attributes that it sets of objects that it is given."""
+        self.counted: set[str] = set()
+        """Those of them to which it adds integers; if nothing else speaks of them, it does not matter what they are."""
+        self._methods: set[FunctionType] = set()
+        """Functions of classes that are given an object of it first."""
         self._attributes: list[tuple[Any, str, Any]] = []
         self._items: list[tuple[dict[str, Any], str, Any]] = []
         self._absent: list[tuple[dict[str, Any], str]] = []
@@ -134,6 +140,8 @@ class Reads:
         """The function, and those that it calls, whose code was read."""
         self.spoken: set[str] = set()
         """The names that they speak of."""
+        self.said: set[str] = set()
+        """Those that others than methods of Python's protocols (`__eq__`) speak of."""
         self._passed: dict[ModuleType, None] = {}
         """Modules that are handed to functions, which may ask them for all that any of them speaks of."""
         self._read = (0, 0, 0)
@@ -196,6 +204,10 @@ class Reads:
     def _refuse(self, why: str) -> None:
         self.reason = self.reason or why
 
+    def sets_anew(self, name: str) -> None:
+        """It sets an attribute to something else in each call, for which it would have to be traced."""
+        self._changes(f"it sets {name}")
+
     def _changes(self, what: str) -> None:
         self.effect = self.effect or what
         self._refuse(what)
@@ -225,7 +237,10 @@ class Reads:
         self._lengths.append((vars(function), len(vars(function))))
         self._defaults(function)
         attributes = all_attributes(function.__code__)
-        self.spoken |= attributes.union(*(names_of(code).globals for code in all_code(function.__code__)))
+        spoken = attributes.union(*(names_of(code).globals for code in all_code(function.__code__)))
+        self.spoken |= spoken
+        if function is self.functions[0] or not (function in self._methods and function.__name__.startswith("__")):
+            self.said |= spoken
         around = frozenset(function.__code__.co_freevars)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell, attributes)
@@ -234,6 +249,7 @@ class Reads:
         self._passed.update(dict.fromkeys(value for value in passed_on([function]) if is_module(value)))
         for code in all_code(function.__code__):
             self._names(names_of(code), function.__globals__, attributes)
+            self._sets(names_of(code), function if code is function.__code__ else None)
             for name in sorted(names_of(code).cells & around):
                 self._changes(f"it sets {name}")
 
@@ -329,6 +345,7 @@ class Reads:
                 self._of_class(function)
         elif function_of(value) is not None:
             self._note(read, value, name)
+            self._methods.update(each for each in (function_of(value),) if isinstance(each, FunctionType))
             self._of_class(value)
         elif isinstance(value, (*_OF_C, cached_property)):
             self._note(read, value, name)
@@ -349,6 +366,17 @@ class Reads:
         if name == "__class__" and isinstance(value, type):
             return  # for `super`: of objects that are given, all classes are read
         self._value(_Attribute(cell, "cell_contents"), value, name, attributes)
+
+    def _sets(self, code: Names, function: FunctionType | None) -> None:
+        """Note which attributes code sets of what it is given: the function itself of any argument, methods of their
+        own object. What others are given may be a class."""
+        for parameter, name in code.sets:
+            is_own = function in self._methods and parameter == parameters_in(function.__code__)[0]
+            if function is not None and (is_own or function is self.functions[0]):
+                self.sets[name] = None
+                self.counted |= code.counted & {name}
+            else:
+                self._changes(f"it sets {name}")
 
     def _names(self, code: Names, names: dict[str, Any], attributes: frozenset[str]) -> None:
         if code.writes is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MethodType
 from typing import Any
 
@@ -19,21 +19,11 @@ import numpy as np
 from slinky.frontend.effects import replace
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.indexed import indexed_array, own_array
-from slinky.frontend.opened import CAPTURED, Opened, attributes_of, set_attributes, with_attributes
+from slinky.frontend.opened import CAPTURED, Opened, attributes_of, set_attributes, sets_plainly, with_attributes
 from slinky.frontend.reading import Reads, function_of
+from slinky.frontend.setting import Tally, Unread
 from slinky.frontend.tracing import Abandoned
 from slinky.frontend.trees import is_same_tree, leaves_of, with_leaves
-
-
-class Unread:
-    """What stands for an attribute that the code of a function does not speak of: whoever asks for it is told so."""
-
-    def _asked(self, *given: Any) -> Any:
-        raise Abandoned("it asks for an attribute of an object that its code does not name")
-
-    __array__ = __bool__ = __call__ = __copy__ = __deepcopy__ = __eq__ = __float__ = __format__ = __ge__ = _asked
-    __getattr__ = __getitem__ = __gt__ = __hash__ = __index__ = __int__ = __iter__ = __le__ = __len__ = _asked
-    __lt__ = __ne__ = __reduce_ex__ = __repr__ = __str__ = _asked
 
 
 class StandIns:
@@ -58,6 +48,8 @@ class StandIns:
                 return self._made[id(opened.value)]
             if opened.kind[0] == "is":
                 return self._array(opened.value)
+            if opened.kind[0] == "counted":
+                return Tally()
             parts = [with_leaves(part, _itself, made) for part in opened.parts]
             found = at(opened.value) if opened.kind[0] == "the" else _of_parts(opened, parts, reads, at)
             self._made[id(opened.value)] = found
@@ -87,9 +79,34 @@ class StandIns:
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray) and not lazy_arrays(leaf)]
         return any(np.may_share_memory(each, own) for each in arrays for own in self._arrays)
 
-    def are_changed(self) -> bool:
-        """Whether the function has done something to one of them."""
-        return not all(is_same_tree(_content(found), before) for found, _, before in self._given)
+    def require_settable(self, names: Collection[str]) -> None:
+        """Raises `Abandoned` if some class does something by itself where attributes of these names are set."""
+        for found, _, _ in self._given:
+            kind: Any = type(found)
+            if kind not in (list, dict):
+                name = next((each for each in names if not sets_plainly(kind, each)), None)
+                if name is not None:
+                    raise Abandoned(f"it sets {name}")
+
+    def take_values(self) -> list[tuple[int, str, Any, Any]]:
+        """The attributes that the function has set: the numbers of the objects, names, and values, before and now;
+        nobody else holds these then.
+
+        Raises `Abandoned` if it has changed something else of what it was given.
+        """
+        taken: list[tuple[int, str, Any, Any]] = []
+        for number, (found, _, before) in enumerate(self._given):
+            if type(found) in (list, dict):
+                if not is_same_tree(_content(found), before):
+                    raise Abandoned("it changes an object that it is given")
+                continue
+            old, now = dict(before), dict(_content(found))
+            if not old.keys() <= now.keys():
+                raise Abandoned("it changes an object that it is given")
+            new = [name for name, value in now.items() if name not in old or not is_same_tree(value, old[name])]
+            taken += [(number, name, old.get(name), now[name]) for name in new]
+            set_attributes(found, [(name, None) for name in new])
+        return taken
 
     def end(self) -> bool:
         """Let go of them, and put the objects where somebody keeps what stood for them; whether anybody did."""

@@ -102,11 +102,13 @@ _NONE = np.empty(0)
 @attrs.frozen(eq=False)
 class Arguments:
     """The arrays among the arguments while a function is traced: the lazy ones in their place, their numbers by the
-    nodes that stand for them, and the places of those that are given away."""
+    nodes that stand for them, and the places of those that are given away; of these, those that were `taken` from
+    objects."""
 
     given: list[LazyArray] = attrs.field(factory=list)
     numbers: dict[Node, int] = attrs.field(factory=dict)
     donated: dict[Cell, int] = attrs.field(factory=dict)
+    taken: set[int] = attrs.field(factory=set)
 
 
 class Traced(Planned):
@@ -133,7 +135,7 @@ class Traced(Planned):
             (numbers.get(node), _NONE if node in numbers else node.operation.array)  # type: ignore[attr-defined]
             for node in given
         ]
-        self.written = self._settled(writes)
+        self.written = self._settled(writes, arguments.taken)
         self._in_arguments = frozenset(each.output for each in self.written if each.at_once)
         self._shows_layout = trace.by_pieces == EXACT_PIECES and any(map(depends_on_layout, self.nodes))
         self.needs_c_order = trace.asked_for_layout or self._shows_layout
@@ -204,9 +206,10 @@ class Traced(Planned):
             self.outputs.append(value)
         return found
 
-    def _settled(self, writes: list[Written]) -> list[Written]:
-        """The same, computed in the arguments where the pipeline reads nothing of these."""
-        read = {number for number, _ in self.sources}
+    def _settled(self, writes: list[Written], taken: Collection[int]) -> list[Written]:
+        """The same, computed in the arguments where the pipeline reads nothing of these; not in arrays of objects, for
+        a function that fails is called as it is."""
+        read = {*(number for number, _ in self.sources), *taken}
         counts = Counter(each.number for each in writes)
         return [attrs.evolve(each, at_once=each.number not in read and counts[each.number] == 1) for each in writes]
 

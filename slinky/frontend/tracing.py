@@ -149,6 +149,8 @@ class Trace:
         self.given: dict[Node, Array] = {}
         """The arrays among the arguments, until it has ended."""
         self.donated: list[Array] = []
+        self.take: Callable[[Any], None] = self._take_nothing
+        """Lets the function write to what lies at a place, an array that an object holds, if that may be written to."""
         self.copied: list[Array] = []
         self.watched: list[tuple[Array, Array]] = []
         self.errors = errors_now()
@@ -189,9 +191,11 @@ class Trace:
         """An array that the function has beside its arguments, for later: a copy, if somebody may write to it."""
         if not may_change(array):
             return array
-        if self.donated:
-            self._keep_apart(array)
+        self._keep_apart(array)
         return array.copy()
+
+    def _take_nothing(self, place: Any) -> None:
+        raise self.abandon("it writes to an array that is none of its arguments")
 
     def watch(self, array: Array) -> None:
         """Take note of an array beside the arguments of which something lazy is a view, in NumPy, and a copy, here."""
