@@ -7,6 +7,7 @@
     python tests/numpy_programs.py --count 1000 --numbers           # with numbers among the arguments
     python tests/numpy_programs.py --count 1000 --columns           # on arrays that all lie in columns
     python tests/numpy_programs.py --count 1000 --steps             # each of them again and again (`numpy_steps`)
+    python tests/numpy_programs.py --count 1000 --objects           # as methods that change objects (`numpy_objects`)
 
 Idea. A program grows line by line. Each line is made of a template, whose holes are filled with values that are there,
 and is run at once on arrays: what fails, or gives too much, is drawn again. So programs run without errors, and have
@@ -535,6 +536,7 @@ def main() -> int:
     parser.add_argument("--numbers", action="store_true", help="with numbers among the arguments")
     parser.add_argument("--columns", action="store_true", help="on arrays that all lie in columns")
     parser.add_argument("--steps", action="store_true", help="in loops, what comes of a step going into the next one")
+    parser.add_argument("--objects", action="store_true", help="as methods that change the attributes of an object")
     options = parser.parse_args()
     is_moved = options.moved
     ways = in_c(options.O, options.sanitize, is_moved=is_moved) if options.native or is_moved else jits()
@@ -557,6 +559,10 @@ def main() -> int:
         for module, values in counts_as_long().items():
             vars(module).update(values)
         drawn = in_steps(drawn)
+    if options.objects:
+        from numpy_objects import in_objects, of_methods
+
+        drawn, ways = in_objects(drawn), of_methods(ways)
     if options.show:
         for program in drawn:
             print(program, end="\n\n")

@@ -45,7 +45,7 @@ from slinky.frontend.opened import CAPTURED
 from slinky.frontend.opening import Closing, Opening, may_open
 from slinky.frontend.running import OtherFloatsError, at_once
 from slinky.frontend.seeing import Sight
-from slinky.frontend.setting import WithValues, set_values
+from slinky.frontend.setting import WithValues, names_set, set_values
 from slinky.frontend.sizes import lengths
 from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.tables import ANY_PIECES
@@ -172,6 +172,9 @@ class Jit:
             self._open()
             return self(*given, **named)
         if not _may_trace(leaves, arrays):
+            effect = self._traces.reads_now().effect if self._strict else None
+            if effect is not None:  # for which objects were left as they are, with their arrays
+                self._traces.give_up(loose_kind((given, named)), effect)
             return self._as_written(*given, **named)
         if any(a.size == 0 for a in arrays):
             return self._as_written(*given, **named)
@@ -534,6 +537,7 @@ class Jit:
         funcs = [node.name for node in traced.nodes if not isinstance(node.operation, Source)]
         lines = [f"{name} is traced: {operations_in_words(funcs)}"]
         lines += [f"writes to {self._leaf_name(given, named, n)}" for n in sorted({w.number for w in traced.written})]
+        lines += [f"sets {name}" for name in names_set(traced.result)]
         lines += [f"at once: {fence}" for fence in each_once(traced.trace.fences)]
         whole = [n.name for n in traced.nodes if n.operation.exactness not in self._by_pieces]
         lines += [f"as one piece: {', '.join(whole)}"] if whole else []

@@ -114,6 +114,14 @@ def with_values(held: list[Any], taken: Iterable[tuple[int, str, Any]]) -> list[
     return [WithValues(held[0], tuple(values), Places(tuple(places)))] if places else held
 
 
+def names_set(result: Any) -> list[str]:
+    """The names of the attributes that a trace with such a result sets."""
+    if type(result) is not WithValues:
+        return []
+    places: Any = result.places  # a leaf that gives them
+    return sorted({place.name for place in places.value.each})
+
+
 def changing(taken: Iterable[tuple[int, str, Any, Any]]) -> str | None:
     """The name of an attribute that is another constant after each call, such as a counter, of those that were set:
     numbers, names, and values, before and now. Each would have to be traced for."""
