@@ -355,17 +355,30 @@ MUTANTS += mutants(
     ("apart: all at once", "        if self.made_by.makes_all:\n            self.make()\n", ""),
     ("apart: who waits", "waits or not made_by.makes_more", "True"),
     ("apart: without a compiler", "waits or not made_by.makes_more", "waits"),
-    ("apart: lost in a fork", "if job is None or job.is_lost:", "if job is None:"),
-    ("apart: failed once", "            self._made = None\n            warnings", "            warnings"),
+    ("apart: lost in a fork", "(job is None or job.is_lost)", "job is None"),
+    (
+        "apart: failed once",
+        "self._found, self._job, self._made = job.result, None, None",
+        "self._found, self._job = job.result, None",
+    ),
+    ("apart: nothing else instead", "return self._is_wanted and self._found is None", "return self._job is not None"),
+    (
+        "apart: looked at by others",
+        "            if self._job is not job:\n                return  # another thread has looked\n",
+        "",
+        "it takes two threads at once",
+    ),
 )
 MUTANTS += mutants(
     "slinky/native/entering.py",
     (APART,),
     ("apart: whose failure", "told = ran.slinky_told()", "told = loaded.slinky_told()"),
+    ("apart: strides that others see", 'if each.kind == "ring" or root in lines.handed:', 'if each.kind == "ring":'),
     ("apart: what is left", "result = DECLINED if ran is None", "result = 0 if ran is None"),
 )
 MUTANTS += mutants(
     "slinky/frontend/to_native.py",
     (APART,),
-    ("apart: both at once", "    if is_apart:\n        plan.make_second()\n", ""),
+    ("apart: both at once", "            plan.make_second()\n", "            pass\n"),
+    ("apart: one of both", "contextlib.suppress(CompilationError)", "contextlib.suppress()"),
 )

@@ -70,8 +70,8 @@ MUTANTS += mutants(
     ("tests/test_effects_of_functions.py",),
     (
         "jitting: twice",
-        "return self._as_written(*given, **named) if is_kept else",
-        "return self._as_written(*given, **named) if True else",
+        "            if is_kept:\n                return self._as_written(*given, **named)\n",
+        "            if True:\n                return self._as_written(*given, **named)\n",
     ),
     (
         "jitting: twice, in columns",
@@ -191,4 +191,109 @@ MUTANTS += mutants(
     "slinky/frontend/traced.py",
     ("tests/test_classes_of_containers.py",),
     ("traced: the class of containers", " or self.trace.asked_for_class or held", " or held"),
+)
+
+STATE = "tests/test_state_of_objects.py"
+MUTANTS += mutants(
+    "slinky/frontend/kept_traces.py",
+    (STATE,),
+    (
+        "state: of what nothing stands for",
+        "if effect is None and reads.sets and (key is None or reads.reason is not None):",
+        "if False:",
+    ),
+    ("state: another in each call", "                reads.sets_anew(name)\n", ""),
+    ("state: another constant", "if (name := changing(taken)) is not None:", "if (name := None) is not None:"),
+    ("state: arrays that share memory", "if traced.shares_otherwise and isinstance", "if False and isinstance"),
+    ("state: calls that fail", "is_undone = self._takes or bool(reads.sets)", "is_undone = False"),
+    ("state: writes that fail", "is_undone = self._takes or bool(reads.sets)", "is_undone = bool(reads.sets)"),
+    (
+        "state: arrays of objects that are shared",
+        "if not may_be_written(value, [*others, *trace.copied, *reads.arrays()]):",
+        "if not may_be_written(value, []):",
+    ),
+    (
+        "state: arrays beside",
+        "may_be_written(value, [*others, *trace.copied, *reads.arrays()])",
+        "may_be_written(value, others)",
+        "each call would find it out",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/frontend/stand_ins.py",
+    (STATE,),
+    ("state: classes that watch", "if not sets_plainly(kind, each)), None)", "if False), None)"),
+    (
+        "state: lists that are changed",
+        "                if not is_same_tree(_content(found), before):\n",
+        "                if False:\n",
+    ),
+    (
+        "state: what is deleted",
+        "if not old.keys() <= now.keys():",
+        "if False:",
+        "code that deletes something says so, and is called as it is",
+    ),
+    ("state: held by others", "            set_attributes(found, [(name, None) for name in new])\n", ""),
+)
+MUTANTS += mutants(
+    "slinky/frontend/opened.py",
+    (STATE,),
+    ("state: classes that set", "if kind.__setattr__ is not object.__setattr__:", "if False:"),
+    ("state: properties", 'or not hasattr(type(found), "__set__")', "or True"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/setting.py",
+    (STATE,),
+    ("state: arguments by name", "for name, each in named.items() if name != CAPTURED]", "for name, each in ()]"),
+    (
+        "state: what is captured",
+        "captured = [named[CAPTURED]] if CAPTURED in named else []",
+        "captured: list[Any] = []",
+    ),
+    ("state: all that is added", "+ sum(place.added)", "+ place.added[0]"),
+    ("state: what is added", "if type(number) is not int:", "if False:"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/opening.py",
+    (STATE,),
+    ("state: integers alone", "if name in counted and type(each) is int:", "if name in counted:"),
+    ("state: what others ask", "self._reads.counted - self._reads.said", "self._reads.counted"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/code_names.py",
+    (STATE,),
+    ("state: variables that are set", "return None if any(found in each", "return None if False and any(found in each"),
+    ("state: what is not added", 'return added.argrepr == "+=" and', "return"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/reading.py",
+    (STATE,),
+    (
+        "state: methods of classes",
+        "is_own = function in self._methods and",
+        "is_own = function is not None and",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/frontend/traced.py",
+    (STATE,),
+    (
+        "state: written when all is computed",
+        "read = {*(number for number, _ in self.sources), *taken}",
+        "read = {number for number, _ in self.sources}",
+    ),
+    ("state: arrays that are read", "*self.trace.copied, *self.trace.beside()]", "*self.trace.copied]"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/jitting.py",
+    (STATE,),
+    ("state: what was refused", "if effect is not None:  # for which", "if False:  # for which"),
+    ("state: containers", "if are_labelled and self._traces.reads_now().sets:", "if False:"),
+    (
+        "state: what nothing stands for now",
+        "        if reads.sets and reads.reason is not None:\n",
+        "        if False:\n",
+        "of no function it is known that it comes there: it is refused where it is read",
+    ),
 )

@@ -122,8 +122,8 @@ MUTANTS += mutants(
     ("tests/test_stacks.py",),
     (
         "traces: errors that are caught",
-        "        return may_catch(self._function, reads.functions)",
-        "        return False",
+        "return is_undone or may_catch(self._function, reads.functions)",
+        "return is_undone",
     ),
 )
 MUTANTS += mutants(

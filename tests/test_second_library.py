@@ -296,14 +296,26 @@ def test_what_fails_in_the_background_is_said_once(later: Later, monkeypatch: py
         with monkeypatch.context() as context:
             context.setattr(compiling.Compiler, "file", file)
             later.jobs[0].run()
-        with pytest.warns(sl.CompilationFailedWarning, match="lie apart stay with NumPy's loops: no such luck"):
-            plan(np.asfortranarray(a), row, found)
-        same_bits(found, expected)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            plan(np.asfortranarray(a), row, found)
-        same_bits(found, expected)
+            with pytest.warns(sl.CompilationFailedWarning, match="lie apart stay with NumPy's loops: no such luck"):
+                plan(np.asfortranarray(a), row, found)
+            same_bits(found, expected)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                plan(np.asfortranarray(a), row, found)
+            same_bits(found, expected)
     assert len(later.jobs) == 1
+
+
+def test_where_nobody_compiles_in_the_background(monkeypatch: pytest.MonkeyPatch, texts: list[str]) -> None:
+    monkeypatch.setattr(Background, "take", lambda self, work: None)
+    p = pointwise()
+    plan = p.compile(backend="native-exact")
+    a, row, found = numbers((8, 9), np.float32), numbers((9,), np.float32), np.zeros((8, 9), np.float32)
+    with np.errstate(all="ignore"):
+        for _ in range(2):
+            plan(np.asfortranarray(a), row, found)
+            same_bits(found, p(a, row))
+    assert len(texts) == 1
 
 
 def test_a_job_that_a_fork_has_lost_is_given_again(later: Later) -> None:
@@ -360,6 +372,30 @@ def test_a_function_of_others_that_fails_in_it_says_so() -> None:
             plan(given, np.zeros_like(bad))
 
 
+def test_functions_of_others_see_strides_as_they_are() -> None:
+    told = sl.c_kernel(
+        """int told(const slinky_buffer *a, const slinky_buffer *o)
+{
+    for (int64_t y = 0; y < o->extent[0]; y++)
+        *(float *)((char *)o->data + y * o->stride[0]) = (float)a->stride[1];
+    return 0;
+}""",
+        "told",
+        inputs={"a": (np.float32, 2)},
+        outputs={"o": (np.float32, 2)},
+    )
+    a, mid, strides, out = (plane(name, np.float32) for name in ("a", "mid", "strides", "out"))
+    sl.arithmetic(a[y, x] * 2 + 1, mid[y, x], name="first")
+    sl.Func(told, [a[y, x]], [strides[y, x]], name="told")
+    sl.arithmetic(strides[y, x] + mid[y, x] * 0, out[y, x], name="last")
+    p = sl.strips(sl.build_pipeline([a], [out]), 2)
+    given = np.lib.stride_tricks.as_strided(np.ones(4000, np.float32)[100:], (4, 1), (80, 400))
+    for backend in ("python", "native"):
+        found = np.zeros((4, 1), np.float32)
+        p.compile(backend=backend)(given, found)
+        np.testing.assert_array_equal(found, np.full((4, 1), 400, np.float32))
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Traced functions
 # ----------------------------------------------------------------------------------------------------------------
@@ -389,6 +425,27 @@ def test_what_ran_on_such_arrays_moves_with_both(step: int, texts: list[str]) ->
         same_bits(traced(image), function(image))
     assert "runs in C" in traced.explain(image)
     assert len(texts) == step
+
+
+@pytest.mark.usefixtures("moves_at_once")
+def test_where_only_the_second_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = compiling.Compiler.file
+
+    def file(self: compiling.Compiler, text: str) -> Path:
+        if "slinky_python(" in text and MARK in text:
+            raise sl.CompilationError("no such luck")
+        return compiled(self, text)
+
+    monkeypatch.setattr(compiling.Compiler, "file", file)
+    image = numbers((40, 60), np.float32)
+    traced = sl.jit(lambda a: soft(a) * 3, smallest=0, workers=1, machine=sl.Machine())
+    with np.errstate(all="ignore"):
+        expected = soft(image[:, ::2]) * 3
+        same_bits(traced(image[:, ::2]), expected)
+        assert traced.wait_native(SECONDS)
+        assert "runs in C" in traced.explain(image[:, ::2])
+        same_bits(traced(image[:, ::2].copy()), expected)
+        same_bits(traced(image[:, ::2]), expected)
 
 
 def test_it_is_told_which_arrays_lie_apart() -> None:
@@ -423,4 +480,4 @@ def test_a_library_that_was_not_brought_along_leaves_it_to_numpy() -> None:
     second.is_made_by(made)
     assert second.library() is None
     assert second.library() is None
-    assert not second.is_under_way
+    assert not second.leaves_it_to_numpy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import threading
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from numpy_programs import compare, jits, programs
 from random_arithmetic import same_bits
 
 import slinky as sl
+from slinky.frontend.kept_traces import Traces
 
 Array = np.ndarray[Any, Any]
 jit: Any = sl.jit(smallest=0, workers=1)
@@ -382,6 +384,15 @@ class Odd(Wave):
         other = self
         other.now = self.now * 2
 
+    def rebinds(self) -> None:
+        self.now = self.now * 2
+        self = type(self)  # type: ignore[assignment]
+        self.total += 1
+
+    def subtracts(self) -> None:
+        self.steps -= 1
+        self.now = self.now * 2
+
 
 @pytest.mark.parametrize(
     ("kind", "name", "why"),
@@ -394,6 +405,8 @@ class Odd(Wave):
         (Odd, "by_class", "it sets total"),
         (Odd, "deletes", "it sets most"),
         (Odd, "by_local", "it sets now"),
+        (Odd, "rebinds", "it sets total"),
+        (Odd, "subtracts", "it sets steps"),
         (Odd, "appends", "it changes an object that it is given"),
         (Odd, "shares", "it writes to an array of an object that others share"),
         (Odd, "parts", "it sets attributes to arrays that share memory"),
@@ -514,6 +527,169 @@ def test_a_counter_that_is_something_else_later() -> None:
             function(held)
             step(expected)
             same(state(held), state(expected))
+
+
+class Store:
+    """Keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.last: Any = numbers(3, 4)
+        self.count, self.queue = 0, collections.deque([1])
+
+    def put(self, value: Any) -> Any:
+        self.last = value * 2
+        self.count += 1
+        return self.last + 1
+
+
+STORE = Store()
+
+
+def test_objects_beside_the_arguments_change() -> None:
+    def step(x: Any) -> Any:
+        return STORE.put(x) * 2
+
+    x = numbers(5, 6)
+    STORE.__init__()  # type: ignore[misc]
+    function = jit(step)
+    for k in range(1, 4):
+        same_bits(function(x), (x * 2 + 1) * 2)
+        same_bits(STORE.last, x * 2)
+        assert STORE.count == k
+    assert "is traced" in first_line(function, x)
+
+
+class Teller:
+    """Comes to another object by a method."""
+
+    def tell(self, x: Any) -> Any:
+        return STORE.put(x)
+
+    def told(self, x: Any) -> Any:
+        self.last = x
+        return Teller.tell(self, x) + 1
+
+
+def test_objects_that_nothing_stands_for_change_once_for_each_call() -> None:
+    def queued(store: Any, x: Any) -> Any:
+        store.queue.append(len(store.queue))
+        return store.put(x)
+
+    x, store, function = numbers(5, 6), Store(), jit(queued)
+    for k in range(1, 4):
+        same_bits(function(store, x), x * 2 + 1)
+        same_bits(store.last, x * 2)
+        assert (store.count, len(store.queue)) == (k, k + 1)
+    assert "called as it is: it sets" in function.explain(store, x)
+    teller, function = Teller(), jit(Teller.told)
+    STORE.__init__()  # type: ignore[misc]
+    for k in range(1, 4):
+        same_bits(function(teller, x), x * 2 + 2)
+        same_bits(STORE.last, x * 2)
+        assert STORE.count == k
+
+
+def test_what_is_another_in_each_call_is_not_traced_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    held, function = Odd(), jit(Odd.asks)
+    function(held)
+    made: list[Any] = []
+    monkeypatch.setattr(Traces, "make", lambda *given: made.append(given))
+    for k in range(2, 5):
+        same_bits(function(held), held.now * k)
+    assert not made
+
+
+def test_integers_are_added_to_in_all_ways() -> None:
+    def step(held: Any, k: int) -> None:
+        held.steps += 1
+        held.steps += k
+        if k > 1:
+            held.steps += k * 2
+        held.now = held.now + 1
+
+    def by_length(held: Any) -> None:
+        held.steps += held.now.shape[0]
+        held.now = held.now + 1
+
+    both(Wave, step, 1)
+    function, held = both(Wave, step, 3)
+    assert "is traced" in first_line(function, held, 3)
+    both(Wave, by_length)
+
+
+def test_objects_by_name() -> None:
+    def step(*, wave: Any, x: Any) -> None:
+        wave.most = x * 2
+        wave.now[0] = x[0]
+
+    held, expected, x, function = Wave(), Wave(), numbers(3, 12), jit(step)
+    for _ in range(3):
+        function(x=x, wave=held)
+        step(x=x, wave=expected)
+        same(state(held), state(expected))
+    assert "is traced" in function.explain(x=x, wave=held)
+
+
+def test_a_view_from_outside_of_what_is_written_to() -> None:
+    held = Wave()
+    edge = np.ones(12)
+
+    def step(wave: Any) -> Any:
+        wave.now[...] = wave.now + 1
+        return edge * 2
+
+    function = jit(step)
+    for _ in range(2):
+        same_bits(function(held), np.full(12, 2.0))
+    assert "writes to wave_now" in function.explain(held)
+    held.now[0] = 1
+    edge = held.now[0]  # known by its values, which are the same
+    for k in range(2, 5):
+        same_bits(function(held), np.full(12, 2.0 * k))
+        same_bits(edge, np.full(12, 1.0 * k))
+    function = jit(step)
+    for k in range(5, 8):
+        same_bits(function(held), np.full(12, 2.0 * k))
+    assert "called as it is: it writes to an array of an object that others share" in function.explain(held)
+
+
+def test_a_function_that_is_not_known_writes_to_what_it_did() -> None:
+    """What it has in a generator may be a view of anything."""
+    held, draws = Wave(), iter(range(100))
+    function = jit(lambda wave: wave.now.__setitem__(0, next(draws)) or wave.now * 1)
+    for k in range(3):
+        found = function(held)
+        same_bits(found, held.now)
+        assert held.now[0, 0] == k
+
+
+class Refiner(Solver):
+    """Fails before it writes, or after."""
+
+    def refine(self) -> None:
+        twice = self.matrix * 2
+        inverse = np.linalg.inv(self.matrix)
+        self.found[...] = twice
+        self.matrix[...] = inverse
+
+    def refine_late(self) -> None:
+        self.found[...] = self.found * 2
+        self.matrix[...] = np.linalg.inv(self.matrix)
+
+
+@pytest.mark.parametrize("name", ["refine", "refine_late"])
+def test_writes_of_calls_that_fail(name: str) -> None:
+    function = jit(getattr(Refiner, name))
+    for matrix, fails in ((np.eye(3), False), (np.ones((3, 3)), True), (np.eye(3) * 2, False)):
+        made = [Refiner(matrix.copy()), Refiner(matrix.copy())]
+        for held, call in zip(made, (getattr(Refiner, name), function), strict=True):
+            held.found = numbers(3, 3)  # type: ignore[assignment]
+            if fails:
+                with pytest.raises(np.linalg.LinAlgError):
+                    call(held)
+            else:
+                call(held)
+        same(*map(state, made))
 
 
 class Numbers(NamedTuple):

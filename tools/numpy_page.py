@@ -189,29 +189,70 @@ correct is traced: 3 operations: subtract, multiply, clip
 
 ```
 
+**Methods may change their object**, as those of simulations do: attributes that a method sets of its own object, or a
+traced function of an object that it is given, are results of the trace, and are set when all is computed; so are arrays
+of objects that are written to, which stay the arrays that they are. A call that fails has changed nothing by then: the
+function is called as it is, and leaves what it leaves in NumPy. `explain` says what is set.
+
+```python
+>>> class Membrane:
+...     def __init__(self, height, speed=0.3):
+...         self.height, self.before = height, height.copy()
+...         self.speed, self.time, self.steps = speed, 0.0, 0
+...     @sl.jit(smallest=0)
+...     def advance(self, dt=0.1):
+...         u = self.height
+...         new = 2 * u - self.before
+...         new[1:-1, 1:-1] += self.speed**2 * (
+...             u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+...         )
+...         self.before, self.height = u, new
+...         self.time += dt
+...         self.steps += 1
+>>> membrane = Membrane(photo.astype(float))
+>>> for _ in range(3):
+...     membrane.advance()  # one trace
+>>> membrane.steps
+3
+>>> print(membrane.advance.explain())  # doctest: +ELLIPSIS
+advance is traced: 10 operations: ...
+sets before
+sets height
+sets steps
+sets time
+...
+
+```
+
+Integers may be added to (`self.steps += 1`), but not asked for where they are others in each call (`if self.steps %
+10`): then the function is called as it is, for each call would need a trace of its own. So it is where it changes a
+list or a dictionary of an object, where its class does something by itself when attributes are set (`__setattr__`, a
+property), where it sets attributes of anything else than a parameter, or to several views of one array; and where it
+writes to an array that shares memory with another one that it comes to.
+
 `sl.jit(camera.correct)`, `sl.jit(functools.partial(f, sigma=2))` and `sl.jit(Model())` work as well. Functions that
 are given (`f(image, np.sqrt)`) and members of enumerations are what they are; a function that is made for each call
 has a trace for each call. An object is left alone, and the function is traced at each call, where something that it
 holds and the code speaks of is not known (a deque, a generator, a method of another object, itself), it asks for
 attributes by names that its code does not have (`getattr`, `vars`), has a `__del__`, a method that remembers
-(`functools.lru_cache`), or a class of C's or of a library; or where it is copied by `copy.copy`, asked for its hash, or
-given beside something else that is not known. Classes of your own may be called, and objects that were
-made be returned; what `__init__` sets in the object is no effect. What else cannot be watched makes it trace at each
-call, too; the pipeline is then found again by its structure. Where each call makes a trace, the function is called as
-it is once, and stays so where that is faster.
+(`functools.lru_cache`), or a class of C's or of a library; or where it is copied by `copy.copy`, asked for its hash,
+or given beside something else that is not known. Classes of your own may be called, and objects that were made be
+returned. What else cannot be watched makes it trace at each call, too; the pipeline is then found again by its
+structure. Where each call makes a trace, the function is called as it is once, and stays so where that is faster.
 
 **Small arrays whose values are asked for** (the kernel of `sl.ndimage.convolve(image, kernel)`, `float(weights[0])`)
 are constants of a trace: up to 4096 bytes, beside an array that is eight times larger. The next call with other
 values makes another trace; 64 are kept. So are masks and indices that come of these alone: `x[month == 3].mean(axis=0)`
 takes rows by pieces, as by a mask that is known (`x[:, LAND]`, `x[[True, False, True]]`).
 
-The function runs once for each call that traces it, and not at all for others. So a function that sets something
-(`self.count += 1`, `global last`, `nonlocal`), as its code or that of functions that it calls says, is called as it
-is; so is one that is found to keep an array that it computes (`cache[key] = ...`, `self.keep(...)`): an array of its
-values takes the place of the lazy one where that can be found (not in tuples), and the next call is not traced. Only
-where tracing breaks off (an error, `x.strides`) is a function run again from its beginning, and what it did until then
-is done twice, that once. An array that shares memory with an argument, and that the function has another way
-(a global, in a closure), is not to be written to in it: what is computed of the argument is computed after that.
+The function runs once for each call that traces it, and not at all for others. So a function that sets something else
+than attributes of what it is given (`global last`, `nonlocal`, `Model.count += 1`), as its code or that of functions
+that it calls says, is called as it is; so is one that is found to keep an array that it computes (`cache[key] = ...`,
+`self.keep(...)`): an array of its values takes the place of the lazy one where that can be found (not in tuples), and
+the next call is not traced. Only where tracing breaks off (an error, `x.strides`) is a function run again from its
+beginning, and what it did until then is done twice, that once. An array that shares memory with an argument, and that
+the function has another way (a global, in a closure), is not to be written to in it: what is computed of the argument
+is computed after that.
 
 * **Values that are asked for** while tracing (`float(x.max())`, `if x.any():`, masks as indices, `np.asarray`) are
   computed at once, and the function goes on. It is traced at each call then, and a `ForcedValueWarning` says where,

@@ -81,7 +81,8 @@ def names_of(code: CodeType) -> Names:
 
 
 def _parameter_set(code: CodeType, instructions: Sequence[Instruction], number: int) -> str | None:
-    """The parameter of which the instruction of a number sets an attribute, where it is always what was given."""
+    """The parameter of which the instruction of a number sets an attribute, where it is always what was given: a local
+    variable that nothing sets."""
     at = number - 1
     if at > 0 and instructions[at].opname == "SWAP":  # of `p.x += 1`, which has loaded the object before its attribute
         name = instructions[number].argval
@@ -90,8 +91,7 @@ def _parameter_set(code: CodeType, instructions: Sequence[Instruction], number: 
         return None
     found = _last(instructions[at].argval)
     stored = [each.argval for each in instructions if each.opname.startswith(("STORE_FAST", "DELETE_FAST"))]
-    is_kept = not any(found in each if type(each) is tuple else found == each for each in stored)
-    return str(found) if is_kept and found in parameters_in(code) else None
+    return None if any(found in each if type(each) is tuple else found == each for each in stored) else str(found)
 
 
 def _is_second_load(instructions: Sequence[Instruction], number: int, name: str) -> bool:
@@ -109,11 +109,6 @@ def _is_counted(code: CodeType, instructions: Sequence[Instruction], number: int
     end = next((k for k in stores if instructions[k].argval == name and instructions[k - 1].opname == "SWAP"), 2)
     added = instructions[end - 2]
     return added.argrepr == "+=" and _parameter_set(code, instructions, end) is not None
-
-
-def parameters_in(code: CodeType) -> tuple[str, ...]:
-    """The parameters of code, but for those that take many."""
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def asks_by_name(function: FunctionType) -> bool:

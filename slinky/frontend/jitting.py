@@ -146,7 +146,6 @@ class Jit:
                 try:
                     leaves = flat(given, named)
                     found = ready.take(given, named, leaves) if isinstance(ready, InTurn) else ready(leaves)
-                    return set_values(found, given, named) if type(found) is WithValues else found
                 except (ChangedResultError, GivenAsItIsError) as error:
                     return self._as_it_is(given, named, error)
                 except OtherFloatsError:
@@ -155,6 +154,8 @@ class Jit:
                     if not self._traces.may_be_caught(error):
                         raise
                     return self._as_written(*given, **named)
+                else:
+                    return set_values(found, given, named) if type(found) is WithValues else found
         try:
             is_part = bool(lazy_arrays((given, named)))
             leaves = [leaf for _, leaf in leaves_of((given, named))]
@@ -211,11 +212,12 @@ class Jit:
                 return self._run_traced(traced, given, named, leaves, is_kept=False)
             self._remember(given, named, self._plain)
             try:
-                return self._at_once(traced, given, named, leaves, traced.trace.sizes(leaves))
+                found = at_once(traced, leaves, lengths(traced.trace.sizes(leaves)))
             except Exception as error:
                 if not self._traces.may_be_caught(error):
                     raise
                 return self._as_written(*given, **named)
+            return set_values(found, given, named) if type(found) is WithValues else found
         if is_large:
             return self._run(given, named, leaves)
         self._remember(given, named, self._plain)
@@ -280,7 +282,6 @@ class Jit:
             return self._at_once(traced, given, named, leaves, values)
         try:
             found = run.take(given, named, leaves) if isinstance(run, InTurn) else run(leaves)
-            return set_values(found, given, named) if type(found) is WithValues else found
         except (ChangedResultError, GivenAsItIsError) as error:
             if not (is_kept or traced.written) and isinstance(error, GivenAsItIsError):
                 return self._at_once(traced, given, named, leaves, values)
@@ -289,6 +290,7 @@ class Jit:
             if not self._traces.may_be_caught(error):
                 raise
             return self._as_written(*given, **named)
+        return set_values(found, given, named) if type(found) is WithValues else found
 
     def _at_once(self, traced: Traced, given: Any, named: Any, leaves: list[Any], values: Any) -> Any:
         """What a trace gives that has just been made for these arguments."""

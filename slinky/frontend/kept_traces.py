@@ -254,7 +254,7 @@ class Traces:
         own = Arguments()
         trace.tells_floats = tells_floats and key is not None and reads.reason is None  # else it is not kept
         try:
-            arguments, keywords = self._lazy(trace, given, named, own)
+            arguments, keywords = self._lazy(trace, given, named, own, reads if key is not None else None)
             before = with_leaves((arguments, keywords), lambda leaf: leaf)
             held = [self._calls(trace, arguments, keywords)]
             if trace.reals.are_added_elsewhere:
@@ -327,8 +327,9 @@ class Traces:
         traced.trace.donated.clear()
         del kept[KEPT_TRACES:]
 
-    def _lazy(self, trace: Trace, given: Any, named: Any, own: Arguments) -> tuple[Any, Any]:
-        """The arguments, with lazy arrays for arrays, and what stands for floats that are told at each call."""
+    def _lazy(self, trace: Trace, given: Any, named: Any, own: Arguments, reads: Reads | None) -> tuple[Any, Any]:
+        """The arguments, with lazy arrays for arrays, and what stands for floats that are told at each call. What the
+        function reads beside them is not known where `reads` is None."""
         names = [(parameter, name) for parameter, name, _ in parameters_of(self._function, given, named)]
         donate = self._rules.donate
         held = held_by_objects((given, named))
@@ -338,10 +339,12 @@ class Traces:
         def take(cell: Any) -> None:
             """Write to an array of an object, when the call has computed what goes there."""
             place, value = places[cell]
+            if reads is None or reads.reason is not None:
+                raise trace.abandon("it writes to an array that is none of its arguments")
             others = [array for array in arrays if array is not value]
-            is_one = len(others) == len(arrays) - 1
-            if not (is_one and may_be_written(value, [*others, *trace.copied])):
+            if not may_be_written(value, [*others, *trace.copied, *reads.arrays()]):  # as is asked at each call
                 raise trace.abandon("it writes to an array of an object that others share, or that is read-only")
+            trace.beside = reads.arrays
             own.donated[cell] = place
             own.taken.add(place)
             trace.donated.append(value)

@@ -36,7 +36,7 @@ import numpy as np
 
 from slinky.errors import SlinkyError
 from slinky.frontend.class_names import OF_CONSTRUCTION, spoken_of
-from slinky.frontend.code_names import Names, all_attributes, asks_by_name, names_of, parameters_in
+from slinky.frontend.code_names import Names, all_attributes, asks_by_name, names_of
 from slinky.frontend.contents import arrays_inside, content, has_content, is_immutable, is_told
 from slinky.frontend.foreign import RaisedError, has_attribute
 from slinky.frontend.kernels import Kernel
@@ -371,7 +371,7 @@ class Reads:
         """Note which attributes code sets of what it is given: the function itself of any argument, methods of their
         own object. What others are given may be a class."""
         for parameter, name in code.sets:
-            is_own = function in self._methods and parameter == parameters_in(function.__code__)[0]
+            is_own = function in self._methods and parameter == function.__code__.co_varnames[0]
             if function is not None and (is_own or function is self.functions[0]):
                 self.sets[name] = None
                 self.counted |= code.counted & {name}

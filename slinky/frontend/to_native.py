@@ -12,6 +12,7 @@ than NumPy, by a unit in the last place, nothing moves (`ExactPlan`).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from slinky.errors import CompilationFailedWarning
+from slinky.errors import CompilationError, CompilationFailedWarning
 from slinky.frontend.places import user_frame
 from slinky.pipeline import Pipeline
 
@@ -213,5 +214,6 @@ def _native_plan(pipeline: Pipeline | None, in_loops: Callable[[Pipeline], Pipel
     if not plan.runs_c:
         return None
     if is_apart:
-        plan.make_second()
+        with contextlib.suppress(CompilationError):  # what fails is tried again where such arrays come, and said then
+            plan.make_second()
     return plan

@@ -224,7 +224,7 @@ class Traced(Planned):
         for each in self.written:
             own = arrays[each.number]
             others = [a for k, a in enumerate(arrays) if isinstance(a, np.ndarray) and k != each.number]
-            if not may_be_written(own, [*others, *self.trace.copied]):
+            if not may_be_written(own, [*others, *self.trace.copied, *self.trace.beside()]):
                 raise GivenAsItIsError(f"argument {each.number} cannot be written to")
             if each.at_once:
                 places[each.output] = seen(own, each.region, of)

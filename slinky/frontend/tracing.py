@@ -14,7 +14,7 @@ import math
 import threading
 import warnings
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 from weakref import WeakSet
@@ -152,6 +152,8 @@ class Trace:
         self.take: Callable[[Any], None] = self._take_nothing
         """Lets the function write to what lies at a place, an array that an object holds, if that may be written to."""
         self.copied: list[Array] = []
+        self.beside: Callable[[], Iterable[Array]] = tuple
+        """Gives arrays that the function comes to beside its arguments, as they are."""
         self.watched: list[tuple[Array, Array]] = []
         self.errors = errors_now()
         self._filters = warnings.filters

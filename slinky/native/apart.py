@@ -11,6 +11,7 @@ what the functions would have done.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from slinky.native.array_texts import ArrayText
 from slinky.native.background import BACKGROUND
 from slinky.native.compiling import Compiler, NotShippedError
 from slinky.native.kernel_sets import operand_sizes
+from slinky.runtime import forks
 
 
 def strides_asked(
@@ -55,8 +57,11 @@ class Second:
         self.made_by = made_by
         self._waits = waits or not made_by.makes_more
         self._made: Callable[[], ctypes.CDLL] | None = None
+        """What makes it, as long as it is neither there, nor known that it never will be."""
         self._found: ctypes.CDLL | None = None
         self._job: Any = None
+        self._is_wanted = False
+        self._lock = forks.lock()
 
     def is_made_by(self, made: Callable[[], ctypes.CDLL]) -> None:
         """Have it made by this, when it is asked for; at once, if all is to be there. Raises `CompilationError`."""
@@ -66,37 +71,46 @@ class Second:
 
     def make(self) -> None:
         """Make it, if there is one. Raises `CompilationError`."""
-        if self._found is None and self._made is not None:
-            try:
-                self._found = self._made()
-            except NotShippedError:
-                self._made = None
+        made = self._made
+        if made is not None:
+            with contextlib.suppress(NotShippedError):
+                self._found = made()
+            self._made = None
 
     @property
-    def is_under_way(self) -> bool:
-        """Whether it is being compiled in the background."""
-        return self._job is not None
+    def leaves_it_to_numpy(self) -> bool:
+        """Whether such arrays have come, and it is not there: calls that do not wait compile nothing else instead."""
+        return self._is_wanted and self._found is None
 
     def library(self) -> ctypes.CDLL | None:
         """It, if it is there, or may be waited for. Raises `CompilationError` where it is not."""
-        if self._found is None and self._made is not None:
+        made = self._made
+        if self._found is None and made is not None:
             if self._waits:
                 self.make()
             else:
-                self._look(self._made)
+                self._is_wanted = True
+                self._look(made)
         return self._found
 
     def _look(self, made: Callable[[], ctypes.CDLL]) -> None:
-        """See whether it is there; else have it made."""
-        job = self._job
-        if job is None or job.is_lost:  # it is lost in a forked child, in which nobody compiles it
-            self._job = BACKGROUND.take(made)
+        """See whether it is there; else have it made. (Who holds the lock takes no other.)"""
+        with self._lock:
+            job = self._job
+            is_to_make = self._made is not None and (job is None or job.is_lost)  # in a forked child, it is lost
+        if is_to_make:
+            taken = BACKGROUND.take(made)
+            with self._lock:
+                if self._job is job:
+                    self._job = taken
             return
-        if not job.is_done:
+        if job is None or not job.is_done:
             return
-        self._found, self._job = job.result, None
+        with self._lock:
+            if self._job is not job:
+                return  # another thread has looked
+            self._found, self._job, self._made = job.result, None, None
         if job.error is not None:
-            self._made = None
             warnings.warn(
                 f"arrays of which elements lie apart stay with NumPy's loops: {job.error}",
                 CompilationFailedWarning,

@@ -262,7 +262,7 @@ def entry_text(name: str, given: Sequence[Given], lines: Lines, told: str, *, as
                 for root, d, bytes_ in lines.follow if asks_strides else ():
                     if root == each.name:
                         follow = f"slinky_follow(&{root}, {d}, {bytes_})"
-                        if each.kind == "ring":  # of which rows are counted beyond its extents
+                        if each.kind == "ring" or root in lines.handed:  # whose stride matters, whatever its extent is
                             follow = f"{root}.strides[{d}] == {bytes_}"
                         written.append(f"if (!({follow})) return {APART};")
                 if each.name in lines.streamed or each.name in lines.outside:

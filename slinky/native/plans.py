@@ -235,10 +235,10 @@ def _without_arguments(carrier: Callable[..., Any]) -> Callable[..., Any]:
 
 def _made_later(formula: Formula, second: Second) -> Callable[..., Any]:
     """The C function of a formula that is known to have one, made when it is first called; NumPy's if that C was not
-    brought along, and there is none to make it, and while C for all of the nest is under way."""
+    brought along, and there is none to make it, and where C for all of the nest is missing that nobody waits for."""
 
     def carrier(*operands: Any, **arguments: Any) -> None:
-        is_made = second.made_by.makes_more and not second.is_under_way
+        is_made = second.made_by.makes_more and not second.leaves_it_to_numpy
         made = native_carrier(formula, second.made_by) if is_made else formula_carrier(formula)
         assert made is not None  # a nest has it
         made(*operands, **arguments)

@@ -133,6 +133,8 @@ class Lines:
         """Names of arrays from outside that may go past the caches."""
         self.outside: set[str] = set()
         """Names of arrays from outside that a program is given to read."""
+        self.handed: set[str] = set()
+        """Names of arrays from outside that functions of others are given, with their strides as they are."""
         self.given: dict[object, Given] = {}
         self.sizes: dict[str, int] = {}
         self.divisors: dict[str, None] = {}
@@ -560,6 +562,7 @@ class Lines:
             if array.rows:
                 raise UnprintableError(f"{func.name} takes several rows of a folded buffer at once")
             self.sizes[array.root] = max(self.sizes.get(array.root, 1), operand.dtype.alignment)
+            self.handed.add(array.root)
             minima += [minimum.text for minimum in array.minima]
             name = array.text
             if not name.isidentifier():
