@@ -193,10 +193,10 @@ MUTANTS += mutants(
     ("traced: the class of containers", " or self.trace.asked_for_class or held", " or held"),
 )
 
-STATE = "tests/test_state_of_objects.py"
+STATE, ALONE = "tests/test_state_of_objects.py", "tests/test_state_left_alone.py"
 MUTANTS += mutants(
     "slinky/frontend/kept_traces.py",
-    (STATE,),
+    (STATE, ALONE),
     (
         "state: of what nothing stands for",
         "if effect is None and reads.sets and (key is None or reads.reason is not None):",
@@ -221,7 +221,7 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/frontend/stand_ins.py",
-    (STATE,),
+    (STATE, ALONE),
     ("state: classes that watch", "if not sets_plainly(kind, each)), None)", "if False), None)"),
     (
         "state: lists that are changed",
@@ -238,13 +238,13 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/frontend/opened.py",
-    (STATE,),
+    (STATE, ALONE),
     ("state: classes that set", "if kind.__setattr__ is not object.__setattr__:", "if False:"),
     ("state: properties", 'or not hasattr(type(found), "__set__")', "or True"),
 )
 MUTANTS += mutants(
     "slinky/frontend/setting.py",
-    (STATE,),
+    (STATE, ALONE),
     ("state: arguments by name", "for name, each in named.items() if name != CAPTURED]", "for name, each in ()]"),
     (
         "state: what is captured",
@@ -256,19 +256,19 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/frontend/opening.py",
-    (STATE,),
+    (STATE, ALONE),
     ("state: integers alone", "if name in counted and type(each) is int:", "if name in counted:"),
     ("state: what others ask", "self._reads.counted - self._reads.said", "self._reads.counted"),
 )
 MUTANTS += mutants(
     "slinky/frontend/code_names.py",
-    (STATE,),
+    (STATE, ALONE),
     ("state: variables that are set", "return None if any(found in each", "return None if False and any(found in each"),
     ("state: what is not added", 'return added.argrepr == "+=" and', "return"),
 )
 MUTANTS += mutants(
     "slinky/frontend/reading.py",
-    (STATE,),
+    (STATE, ALONE),
     (
         "state: methods of classes",
         "is_own = function in self._methods and",
@@ -277,7 +277,7 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/frontend/traced.py",
-    (STATE,),
+    (STATE, ALONE),
     (
         "state: written when all is computed",
         "read = {*(number for number, _ in self.sources), *taken}",
@@ -287,7 +287,7 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/frontend/jitting.py",
-    (STATE,),
+    (STATE, ALONE),
     ("state: what was refused", "if effect is not None:  # for which", "if False:  # for which"),
     ("state: containers", "if are_labelled and self._traces.reads_now().sets:", "if False:"),
     (

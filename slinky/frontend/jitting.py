@@ -214,7 +214,7 @@ class Jit:
             try:
                 found = at_once(traced, leaves, lengths(traced.trace.sizes(leaves)))
             except Exception as error:
-                if not self._traces.may_be_caught(error):
+                if not (isinstance(error, GivenAsItIsError) or self._traces.may_be_caught(error)):
                     raise
                 return self._as_written(*given, **named)
             return set_values(found, given, named) if type(found) is WithValues else found
@@ -294,7 +294,10 @@ class Jit:
 
     def _at_once(self, traced: Traced, given: Any, named: Any, leaves: list[Any], values: Any) -> Any:
         """What a trace gives that has just been made for these arguments."""
-        found = at_once(traced, leaves, lengths(values))
+        try:
+            found = at_once(traced, leaves, lengths(values))
+        except GivenAsItIsError:
+            return self._as_written(*given, **named)
         return set_values(found, given, named) if type(found) is WithValues else found
 
     def _trial(self, kind: Hashable, leaves: Sequence[Any]) -> Trial:
@@ -399,7 +402,8 @@ class Jit:
         captured = keywords.get(CAPTURED)
         others = {} if captured is None else {id(value): value for value in captured.value}
         function = sight.function(others, lambda: stand_ins.of(arguments, keywords, reads, sight.at))
-        stand_ins.require_settable(reads.sets)
+        if reads.sets:
+            stand_ins.require_settable(reads.sets, reads.set_of, reads.functions[0])
         trace.runs = self._forced
         try:
             return function(*stand_ins.given, **stand_ins.named)

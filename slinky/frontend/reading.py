@@ -116,6 +116,8 @@ class Reads:
         """What it does, as its code says, that is there when it has returned: then it must not be called twice."""
         self.sets: dict[str, None] = {}
         """The names of attributes that it sets of objects that it is given."""
+        self.set_of: dict[str, None] = {}
+        """Its own parameters of which it sets some."""
         self.counted: set[str] = set()
         """Those of them to which it adds integers; if nothing else speaks of them, it does not matter what they are."""
         self._methods: set[FunctionType] = set()
@@ -345,7 +347,8 @@ class Reads:
                 self._of_class(function)
         elif function_of(value) is not None:
             self._note(read, value, name)
-            self._methods.update(each for each in (function_of(value),) if isinstance(each, FunctionType))
+            if isinstance(method := function_of(value), FunctionType) and not isinstance(own, EnumMeta):
+                self._methods.add(method)
             self._of_class(value)
         elif isinstance(value, (*_OF_C, cached_property)):
             self._note(read, value, name)
@@ -375,6 +378,7 @@ class Reads:
             if function is not None and (is_own or function is self.functions[0]):
                 self.sets[name] = None
                 self.counted |= code.counted & {name}
+                self.set_of.update({parameter: None} if function is self.functions[0] else {})
             else:
                 self._changes(f"it sets {name}")
 

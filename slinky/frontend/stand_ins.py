@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from types import MethodType
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -79,8 +79,13 @@ class StandIns:
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray) and not lazy_arrays(leaf)]
         return any(np.may_share_memory(each, own) for each in arrays for own in self._arrays)
 
-    def require_settable(self, names: Collection[str]) -> None:
-        """Raises `Abandoned` if some class does something by itself where attributes of these names are set."""
+    def require_settable(self, names: Collection[str], parameters: Iterable[str], function: FunctionType) -> None:
+        """Raises `Abandoned` if nothing stands for what a function is given for some parameters, of which it sets
+        attributes, or some class does something by itself where attributes of these names are set."""
+        objects = {id(found) for found, _, _ in self._given if type(found) not in (list, dict)}
+        given = {**dict(zip(function.__code__.co_varnames, self.given, strict=False)), **self.named}
+        if not all(id(given.get(each)) in objects for each in parameters):
+            raise Abandoned(f"it sets {next(iter(names))}")
         for found, _, _ in self._given:
             kind: Any = type(found)
             if kind not in (list, dict):
