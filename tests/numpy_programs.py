@@ -20,6 +20,7 @@ into another result, such as a comparison: so results are equal, but for roundin
 from __future__ import annotations
 
 import argparse
+import copy
 import math
 import random
 import re
@@ -639,7 +640,7 @@ def moved(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     traced = jit(function, native=None, machine=PIECES, **options)
 
     def run(*given: Any) -> Any:
-        traced(*given)
+        traced(*(each if isinstance(each, np.ndarray) else copy.deepcopy(each) for each in given))  # objects may change
         traced.wait_native()
         return traced(*given)
 
