@@ -60,6 +60,8 @@ class Odd(Wave):
     def __init__(self) -> None:
         super().__init__()
         self.views, self.log, self.name = self.now[2:], [0.5], "a"
+        self.place: Any = (np.int64(0), 0.5)
+        self.past: list[Any] = [self.before[:2]]
 
     def asks(self) -> Any:
         self.steps += 1
@@ -102,6 +104,14 @@ class Odd(Wave):
         self.now = self.now * 2
         self.most = None
 
+    def moves(self) -> None:
+        self.place = (self.place[0] + 1, 0.5)
+        self.now = np.roll(self.now, self.place[0], 0)
+
+    def remembers(self) -> None:
+        self.past = [*self.past, self.now[:2]]
+        self.now = self.now * len(self.past)
+
     def by_local(self) -> None:
         other = self
         other.now = self.now * 2
@@ -127,6 +137,8 @@ class Odd(Wave):
         (Odd, "by_class", "it sets total"),
         (Odd, "deletes", "it sets most"),
         (Odd, "by_local", "it sets now"),
+        (Odd, "moves", "it sets place"),
+        (Odd, "remembers", "it sets past"),
         (Odd, "rebinds", "it sets total"),
         (Odd, "subtracts", "it sets steps"),
         (Odd, "appends", "it changes an object that it is given"),

@@ -14,10 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 import attrs
+import numpy as np
 
+from slinky.frontend.nodes import exactly
 from slinky.frontend.opened import CAPTURED, Opened
 from slinky.frontend.traced import Kept
 from slinky.frontend.tracing import Abandoned
+from slinky.frontend.trees import leaves_of
 
 
 class Unread:
@@ -123,12 +126,22 @@ def names_set(result: Any) -> list[str]:
 
 
 def changing(taken: Iterable[tuple[int, str, Any, Any]]) -> str | None:
-    """The name of an attribute that is another constant after each call, such as a counter, of those that were set:
-    numbers, names, and values, before and now. Each would have to be traced for."""
-    for _, name, old, new in taken:
-        if type(old) in _COUNTED and type(new) in _COUNTED and (type(old), old) != (type(new), new):
-            return name
-    return None
+    """The name of an attribute that is another constant after each call, such as a counter, or a list that grows, of
+    those that were set: numbers, names, and values, before and now. Each would have to be traced for."""
+    return next((name for _, name, old, new in taken if _is_another(old, new)), None)
 
 
-_COUNTED = (int, str, bytes, complex)
+def _is_another(old: Any, new: Any) -> bool:
+    """Whether something is another constant, or has more or fewer parts, than it was."""
+    if isinstance(old, Unread):
+        return False  # nothing asks what it is
+    before, now = ([leaf for _, leaf in leaves_of(tree)] for tree in (old, new))
+    if type(old) in (tuple, list, dict) and type(new) is type(old) and len(before) != len(now):
+        return True
+    pairs = zip(before, now, strict=False)
+    return any(_is_counted(a) and _is_counted(b) and exactly(a) != exactly(b) for a, b in pairs)
+
+
+def _is_counted(value: Any) -> bool:
+    """Whether something may be another one in each call, and is known when it is traced; floats are told."""
+    return isinstance(value, (int, str, bytes, complex, np.integer, np.complexfloating)) and type(value) is not bool
