@@ -464,3 +464,47 @@ def test_a_process_that_ends_takes_no_more() -> None:
     goes_on.set()
     assert first.wait(SECONDS)
     assert not first.is_lost
+
+
+HELD = """
+import sys, threading
+import slinky as sl
+from slinky.native.background import BACKGROUND
+from slinky.symbolic import nodes
+
+begun = threading.Event()
+
+def work():
+    with nodes._lock:
+        begun.set()
+        while True:
+            sum(range(1000))
+
+class Cycle:
+    pass
+
+kept = Cycle()
+kept.own = kept
+kept.nodes = [sl.variables("y x")[0] + k for k in range(20000)]  # which die at the very end
+if sys.argv[1] == "job":
+    BACKGROUND.take(work)
+else:
+    threading.Thread(target=work, daemon=True).start()
+begun.wait()
+print("done", flush=True)
+"""
+"""Something is still under way, with a lock that is taken once more at the very end."""
+
+
+@pytest.mark.parametrize("what", ["job", "thread of somebody else"])
+def test_a_process_ends_with_what_is_under_way(what: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HELD, what],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -217,13 +217,17 @@ class Trace:
 
     def held(self, views: Sequence[View]) -> list[Result]:
         """What lazy arrays that are still held stand for, of all that some views need, in the order in which it was
-        made: that is the same in each iteration of a loop."""
+        made: that is the same in each iteration of a loop. Where a single element is asked for, so are all others that
+        are held, for these may be a list, in which each one comes of what the one before comes of."""
         needed = set(in_order([view.result for view in views]))
         alive = dict.fromkeys(cell.result for cell in list(self.cells))
+        is_one = any(view.shape == () for view in views)
         found = [
             r
             for r in alive
-            if r.node in needed and len(r.node.results) == 1 and not isinstance(r.node.operation, Source)
+            if (r.node in needed or (is_one and r.shape == ()))
+            and len(r.node.results) == 1
+            and not isinstance(r.node.operation, Source)
         ]
         return sorted(found, key=lambda r: r.node.serial)
 

@@ -6,14 +6,17 @@ starts by `run`: a compiler then runs in a group of its own, where Ctrl-C does n
 that wanted it.
 
 Invariants: nobody waits for the thread who does not ask to (`Job.wait`): it holds no lock that a fork waits for while
-it compiles, and when the process exits, what it has started is ended. A forked child, which has not got the thread,
-finds all jobs of its parent that were not done as `lost`. The thread writes nothing: what a job raises is kept with it.
+it compiles, and when the process exits, what it has started is ended, and so is the thread: Python stops threads where
+they are, with locks that they hold, for which what is done at the very end would wait without end. A forked child,
+which has not got the thread, finds all jobs of its parent that were not done as `lost`. The thread writes nothing:
+what a job raises is kept with it.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
@@ -30,7 +33,11 @@ MOST_WAITING = 64
 """So many jobs wait at most; more are not taken."""
 
 _SECONDS_TO_END = 1.0
-"""How long an exit waits for the thread to tidy up behind a compiler that was ended."""
+"""How long an exit waits for the thread to end, and to tidy up behind a compiler that was ended."""
+
+
+class ExitError(BaseException):
+    """What is raised in the thread, wherever it is, when the process exits."""
 
 
 class Job:
@@ -95,6 +102,10 @@ class Background:
             return job
 
     def _work(self) -> None:
+        with contextlib.suppress(ExitError):
+            self._do_all()
+
+    def _do_all(self) -> None:
         while True:
             with self._lock:
                 if not self._waiting:
@@ -133,7 +144,8 @@ class Background:
                         os.killpg(process.pid, signal.SIGKILL)
                     else:
                         process.kill()
-        if thread is not None and process is not None:
+        if thread is not None and thread is not threading.current_thread():
+            _raise_in(thread)
             thread.join(_SECONDS_TO_END)
 
     def in_child(self) -> None:
@@ -142,6 +154,13 @@ class Background:
             job.lose(in_child=True)
         self._waiting.clear()
         self._current = self._thread = self._process = None
+
+
+def _raise_in(thread: threading.Thread) -> None:
+    """Have a thread end where it is, as soon as it runs Python again."""
+    if thread.ident is not None:
+        with contextlib.suppress(AttributeError):  # of another Python than CPython
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(ExitError))
 
 
 BACKGROUND = Background()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numbers
 import operator
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -79,11 +80,14 @@ def _make(cls: type[N], fields: tuple[object, ...]) -> N:
         return cast(N, node)
 
 
-def _forget(reference: _Reference, lock: Any = _lock) -> None:
+def _forget(reference: _Reference, lock: Any = _lock, ends: Callable[[], bool] = sys.is_finalizing) -> None:
     """Drop the entry of a node that died, unless a new node has taken its place.
 
-    The lock is bound as a default, for nodes also die while the interpreter shuts down and module names are gone.
+    What it uses is bound as defaults, for nodes also die while the interpreter shuts down and module names are gone:
+    when threads have been stopped, one of which may hold the lock for ever.
     """
+    if ends():
+        return
     with lock:
         if reference.table.get(reference.key) is reference:
             del reference.table[reference.key]
