@@ -209,12 +209,12 @@ MUTANTS += mutants(
     ("state: writes that fail", "is_undone = self._takes or bool(reads.sets)", "is_undone = bool(reads.sets)"),
     (
         "state: arrays of objects that are shared",
-        "if not may_be_written(value, [*others, *trace.copied, *reads.arrays()]):",
+        "if not may_be_written(value, [*others, *reads.arrays()]):",
         "if not may_be_written(value, []):",
     ),
     (
         "state: arrays beside",
-        "may_be_written(value, [*others, *trace.copied, *reads.arrays()])",
+        "may_be_written(value, [*others, *reads.arrays()])",
         "may_be_written(value, others)",
         "each call would find it out",
     ),

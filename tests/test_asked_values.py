@@ -14,6 +14,7 @@ from simulations import OPTIONS, around, field, heat
 from traced import PIECES, assert_same, jit
 
 import slinky as sl
+from slinky.frontend import tracing
 from slinky.frontend.legs import InLegs
 from slinky.frontend.nodes import Source
 from slinky.frontend.tracing import computed_whole
@@ -140,3 +141,21 @@ def test_what_is_computed_whole_is_held_as_long_as_it_is_needed() -> None:
     assert set(values) == set(wanted)
     for result, want in zip(wanted, parts(field(6, 7)), strict=True):
         np.testing.assert_array_equal(values[result], want, strict=True)
+
+
+def test_a_list_of_elements_is_computed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each comes of what the one before comes of: to compute them one by one took the square of the steps."""
+
+    def collected(u: Any, steps: int) -> Any:
+        sums = []
+        for _ in range(steps):
+            u = u + 0.25 * around(u)
+            sums.append((u.sum(), u.max()))
+        return np.array(sums)
+
+    computed, found = [], tracing.computed
+    monkeypatch.setattr(tracing, "computed", lambda views, trace: computed.append(len(views)) or found(views, trace))
+    array = field(30, 40)
+    with pytest.warns(sl.ForcedValueWarning):
+        np.testing.assert_allclose(jit(collected)(array, 50), collected(array, 50))
+    assert computed[0] == 100

@@ -341,8 +341,8 @@ class Traces:
             place, value = places[cell]
             if reads is None or reads.reason is not None:
                 raise trace.abandon("it writes to an array that is none of its arguments")
-            others = [array for array in arrays if array is not value]
-            if not may_be_written(value, [*others, *trace.copied, *reads.arrays()]):  # as is asked at each call
+            others = [*(array for array in arrays if array is not value), *trace.read_before(), *trace.copied]
+            if not may_be_written(value, [*others, *reads.arrays()]):  # as is asked at each call
                 raise trace.abandon("it writes to an array of an object that others share, or that is read-only")
             trace.beside = reads.arrays
             own.donated[cell] = place

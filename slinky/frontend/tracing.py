@@ -17,7 +17,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import attrs
 import numpy as np
@@ -44,6 +44,9 @@ _serial = itertools.count()
 
 KEPT_STRUCTURES = 256
 """Pipelines of how many structures are kept, the latest ones."""
+
+FEWEST_LISTED = 8
+"""So many single elements that are held at once may be those of a list."""
 
 MOST_FUNCS = 200
 """Graphs of more funcs are computed at once: to schedule them takes longer than they do."""
@@ -152,6 +155,7 @@ class Trace:
         self.take: Callable[[Any], None] = self._take_nothing
         """Lets the function write to what lies at a place, an array that an object holds, if that may be written to."""
         self.copied: list[Array] = []
+        self._read_before: list[ref[Array]] = []
         self.beside: Callable[[], Iterable[Array]] = tuple
         """Gives arrays that the function comes to beside its arguments, as they are."""
         self.watched: list[tuple[Array, Array]] = []
@@ -193,8 +197,15 @@ class Trace:
         """An array that the function has beside its arguments, for later: a copy, if somebody may write to it."""
         if not may_change(array):
             return array
-        self._keep_apart(array)
+        if self.donated:
+            self._keep_apart(array)
+        elif not self.is_free:
+            self._read_before.append(ref(array))
         return array.copy()
+
+    def read_before(self) -> list[Array]:
+        """The arrays that are still there of those that were read before an array was given away."""
+        return [array for each in self._read_before if (array := each()) is not None]
 
     def _take_nothing(self, place: Any) -> None:
         raise self.abandon("it writes to an array that is none of its arguments")
@@ -217,17 +228,17 @@ class Trace:
 
     def held(self, views: Sequence[View]) -> list[Result]:
         """What lazy arrays that are still held stand for, of all that some views need, in the order in which it was
-        made: that is the same in each iteration of a loop. Where a single element is asked for, so are all others that
-        are held, for these may be a list, in which each one comes of what the one before comes of."""
+        made: that is the same in each iteration of a loop. Where a single element is asked for and many others are
+        held, these may be a list, in which each one comes of what the one before comes of: so are all of them."""
         needed = set(in_order([view.result for view in views]))
         alive = dict.fromkeys(cell.result for cell in list(self.cells))
-        is_one = any(view.shape == () for view in views)
+        elements = [r for r in alive if r.shape == () and not isinstance(r.node.operation, Source)]
+        if len(elements) >= FEWEST_LISTED and any(view.shape == () for view in views):
+            needed.update(r.node for r in elements)
         found = [
             r
             for r in alive
-            if (r.node in needed or (is_one and r.shape == ()))
-            and len(r.node.results) == 1
-            and not isinstance(r.node.operation, Source)
+            if r.node in needed and len(r.node.results) == 1 and not isinstance(r.node.operation, Source)
         ]
         return sorted(found, key=lambda r: r.node.serial)
 
