@@ -289,7 +289,7 @@ MUTANTS += mutants(
     "slinky/frontend/jitting.py",
     (STATE, ALONE),
     ("state: what was refused", "if effect is not None:  # for which", "if False:  # for which"),
-    ("state: containers", "if are_labelled and self._traces.reads_now().sets:", "if False:"),
+    ("state: containers", "if self._donate or self._traces.reads_now().sets:", "if self._donate:"),
     (
         "state: what nothing stands for now",
         "        if reads.sets and reads.reason is not None:\n",

@@ -165,8 +165,6 @@ class Jit:
             return self._as_written(*given, **named)
         if is_part:
             return self._as_written(*given, **named)  # part of another trace
-        if are_labelled and self._traces.reads_now().sets:
-            return self._as_written(*given, **named)
         if are_labelled:
             return self._labelled(own, own_named, [leaf for _, leaf in leaves_of((own, own_named))])
         if self._opening is None and may_open((*given, *named.values()), leaves):
@@ -344,7 +342,7 @@ class Jit:
         from slinky.frontend.labelled import of_labels
 
         labelled = [leaf for leaf in leaves if is_labelled(leaf)]
-        if self._donate:
+        if self._donate or self._traces.reads_now().sets:  # whose labels nobody knows
             return None, ()
         given, named = self._opened(given, named)
         kept = self._goes_by_places(given, named, labelled) if all_alike(labelled) else None
