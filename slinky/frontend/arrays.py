@@ -327,7 +327,7 @@ class LazyArray:
         if not self._writeable:
             raise ValueError("assignment destination is read-only")
         if cell.is_held:
-            self._trace.take(cell)
+            self._trace.require_taken(cell)
         if cell.is_argument:
             raise TracingError(
                 f"{self._trace.name} writes to its argument {cell.result.node.operation.name}; let it copy it first, "

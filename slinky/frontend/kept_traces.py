@@ -222,6 +222,9 @@ class Traces:
             for trace in broken_off:
                 settle_floats(trace)
             raise
+        finally:
+            for trace in broken_off:
+                trace.take = None  # which knows the arguments
         for trace in broken_off if made is None else []:
             trace.stand_ins.end()
             settle(trace)  # here, where no frame of it holds anything
@@ -287,7 +290,6 @@ class Traces:
             del arguments, keywords, before, held
             self._takes |= bool(own.taken)
             own.donated.clear()
-            trace.take = trace._take_nothing
             if trace.stand_ins.end():
                 self.give_up(kind, "it keeps an object that it is given")
                 key = None

@@ -152,7 +152,7 @@ class Trace:
         self.given: dict[Node, Array] = {}
         """The arrays among the arguments, until it has ended."""
         self.donated: list[Array] = []
-        self.take: Callable[[Any], None] = self._take_nothing
+        self.take: Callable[[Any], None] | None = None
         """Lets the function write to what lies at a place, an array that an object holds, if that may be written to."""
         self.copied: list[Array] = []
         self._read_before: list[ref[Array]] = []
@@ -207,8 +207,11 @@ class Trace:
         """The arrays that are still there of those that were read before an array was given away."""
         return [array for each in self._read_before if (array := each()) is not None]
 
-    def _take_nothing(self, place: Any) -> None:
-        raise self.abandon("it writes to an array that is none of its arguments")
+    def require_taken(self, place: Any) -> None:
+        """Raise `Abandoned` where what lies at a place, an array that an object holds, is not to be written to."""
+        if self.take is None:
+            raise self.abandon("it writes to an array that is none of its arguments")
+        self.take(place)
 
     def watch(self, array: Array) -> None:
         """Take note of an array beside the arguments of which something lazy is a view, in NumPy, and a copy, here."""
