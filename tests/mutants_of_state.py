@@ -216,7 +216,6 @@ MUTANTS += mutants(
         "state: arrays beside",
         "may_be_written(value, [*others, *reads.arrays()])",
         "may_be_written(value, others)",
-        "each call would find it out",
     ),
 )
 MUTANTS += mutants(
