@@ -10,15 +10,14 @@ Invariant: what is rounded goes into no attribute that is read.
 
 from __future__ import annotations
 
-import math
 import random
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import attrs
 import numpy as np
 from numpy_programs import HELPER, Program, Ways, run
+from numpy_steps import may_be, values_of
 
 CALLS = 3
 
@@ -87,16 +86,10 @@ def in_objects(programs: Iterable[Program]) -> Iterator[Program]:
 
 def _as_method(program: Program) -> Method:
     draws = random.Random(program.seed)
-    values: dict[str, Any] = {"np": np, "math": math}
-    exec(HELPER, values)
-    values |= {f"a{k}": array.copy(order="K") for k, array in enumerate(program.arrays())}
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        for line in program.lines[:-1]:
-            exec(line, values)
+    values = values_of(program)
     lines = list(program.lines[:-1])
     for k, array in enumerate(program.arrays()):
-        names = [name for name, value in values.items() if _may_be(name, value, array)]
+        names = [name for name, value in values.items() if may_be(name, value, array)]
         if names and not program.rounded and draws.random() < 0.8:
             value = _CLIPPED.format(draws.choice(names[-3:]), array.dtype.name)
             targets = [f"self.a{k} = ", f"self.a{k}[...] = "] + [f"self.a{k}[1:] = 0 + "] * (array.ndim > 0)
@@ -110,8 +103,3 @@ def _as_method(program: Program) -> Method:
     lines.append(draws.choice(["self.count += 1", "self.count += 1", "self.count += 2", "pass"]))
     fields = {**attrs.asdict(program, recurse=False), "lines": (*lines, program.lines[-1])}
     return Method(**fields)
-
-
-def _may_be(name: str, value: Any, array: Any) -> bool:
-    is_value = name[0] == "v" and name[1:].isdigit() and isinstance(value, np.ndarray)
-    return is_value and value.shape == array.shape and value.dtype.kind in "biuf" and array.dtype.kind in "biuf"

@@ -39,16 +39,10 @@ def in_steps(programs: Iterable[Program]) -> Iterator[Program]:
 
 def _in_a_loop(program: Program) -> Program | None:
     draws = random.Random(program.seed)
-    values: dict[str, Any] = {"np": np, "math": math}
-    exec(HELPER, values)
-    values |= {f"a{k}": array.copy(order="K") for k, array in enumerate(program.arrays())}
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        for line in program.lines[:-1]:
-            exec(line, values)
+    values = values_of(program)
     fed = []
     for k, array in enumerate(program.arrays()):
-        names = [name for name, value in values.items() if _may_be(name, value, array)] if not program.rounded else []
+        names = [name for name, value in values.items() if may_be(name, value, array)] if not program.rounded else []
         if names:
             name = draws.choice(names[-3:])
             fed.append(f"a{k} = np.clip(np.nan_to_num({name}), -9, 9).astype(np.{array.dtype.name})")
@@ -59,6 +53,19 @@ def _in_a_loop(program: Program) -> Program | None:
     return found if run(found.function(), found.arrays())[1] is None else None
 
 
-def _may_be(name: str, value: Any, array: Any) -> bool:
+def values_of(program: Program) -> dict[str, Any]:
+    """All that has a name at the end of a program, on its own arrays."""
+    values: dict[str, Any] = {"np": np, "math": math}
+    exec(HELPER, values)
+    values |= {f"a{k}": array.copy(order="K") for k, array in enumerate(program.arrays())}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for line in program.lines[:-1]:
+            exec(line, values)
+    return values
+
+
+def may_be(name: str, value: Any, array: Any) -> bool:
+    """Whether a value that a program computes may take the place of an argument."""
     is_value = name[0] == "v" and name[1:].isdigit() and isinstance(value, np.ndarray)
     return is_value and value.shape == array.shape and value.dtype.kind in "biuf" and array.dtype.kind in "biuf"

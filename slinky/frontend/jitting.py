@@ -45,7 +45,7 @@ from slinky.frontend.opened import CAPTURED
 from slinky.frontend.opening import Closing, Opening, may_open
 from slinky.frontend.running import OtherFloatsError, at_once
 from slinky.frontend.seeing import Sight
-from slinky.frontend.setting import WithValues, names_set, set_values
+from slinky.frontend.setting import names_set, settled
 from slinky.frontend.sizes import lengths
 from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.tables import ANY_PIECES
@@ -155,7 +155,7 @@ class Jit:
                         raise
                     return self._as_written(*given, **named)
                 else:
-                    return set_values(found, given, named) if type(found) is WithValues else found
+                    return settled(found, given, named)
         try:
             is_part = bool(lazy_arrays((given, named)))
             leaves = [leaf for _, leaf in leaves_of((given, named))]
@@ -215,7 +215,7 @@ class Jit:
                 if not (isinstance(error, GivenAsItIsError) or self._traces.may_be_caught(error)):
                     raise
                 return self._as_written(*given, **named)
-            return set_values(found, given, named) if type(found) is WithValues else found
+            return settled(found, given, named)
         if is_large:
             return self._run(given, named, leaves)
         self._remember(given, named, self._plain)
@@ -288,7 +288,7 @@ class Jit:
             if not self._traces.may_be_caught(error):
                 raise
             return self._as_written(*given, **named)
-        return set_values(found, given, named) if type(found) is WithValues else found
+        return settled(found, given, named)
 
     def _at_once(self, traced: Traced, given: Any, named: Any, leaves: list[Any], values: Any) -> Any:
         """What a trace gives that has just been made for these arguments."""
@@ -296,7 +296,7 @@ class Jit:
             found = at_once(traced, leaves, lengths(values))
         except GivenAsItIsError:
             return self._as_written(*given, **named)
-        return set_values(found, given, named) if type(found) is WithValues else found
+        return settled(found, given, named)
 
     def _trial(self, kind: Hashable, leaves: Sequence[Any]) -> Trial:
         """What is known of calls with arguments of such a kind and size, whatever floats are among them, that are

@@ -97,8 +97,10 @@ def _inside(part: Any) -> Iterator[Any]:
             yield from _inside(each)
 
 
-def set_values(found: WithValues, given: Iterable[Any], named: Mapping[str, Any]) -> Any:
-    """Set attributes of the objects among arguments; what the function returns."""
+def settled(found: Any, given: Iterable[Any], named: Mapping[str, Any]) -> Any:
+    """What a function returns, of what a call gave: attributes of objects among arguments are set, if it sets some."""
+    if type(found) is not WithValues:
+        return found
     objects = objects_in(given, named)
     for place, value in zip(found.places.each, found.values, strict=True):
         owner = objects[place.number]
