@@ -232,3 +232,37 @@ def test_a_child_that_is_forked_within_goes_on_where_its_parent_was() -> None:
 def _require(holds: bool) -> None:
     if not holds:
         raise AssertionError
+
+
+class Held:
+    """An object with an array, and methods that read it, set it and write to it."""
+
+    def __init__(self) -> None:
+        self.values = np.ones((3, 4))
+
+    def twice(self) -> Any:
+        """Reads."""
+        return self.values * 2 + 1
+
+    def set(self) -> None:
+        """Sets another array."""
+        self.values = self.values[::-1] * 2
+
+    def add(self) -> None:
+        """Writes to the array."""
+        self.values += 1
+
+
+@pytest.mark.parametrize("call", [Held.twice, Held.set, Held.add, lambda held: [held.values[1:], held.values.sum()]])
+def test_traces_of_functions_that_keep_nothing_do_not_go_through_all_objects(
+    call: Callable[[Held], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def collect(*_: Any) -> int:
+        pytest.fail("the collector was asked to look at all that there is")
+
+    held, want = Held(), Held()
+    with monkeypatch.context() as patched:
+        patched.setattr(gc, "collect", collect)
+        found = sl.jit(call, smallest=0)(held)
+    np.testing.assert_equal(found, call(want))
+    np.testing.assert_equal(held.values, want.values)

@@ -290,6 +290,7 @@ class Traces:
             del arguments, keywords, before, held
             self._takes |= bool(own.taken)
             own.donated.clear()
+            trace.take = None  # which knows the arguments
             if trace.stand_ins.end():
                 self.give_up(kind, "it keeps an object that it is given")
                 key = None
