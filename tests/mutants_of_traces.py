@@ -48,6 +48,42 @@ MUTANTS += mutants(
 )
 
 MUTANTS += mutants(
+    "slinky/frontend/placed_rows.py",
+    ("tests/test_placed_rows.py",),
+    (
+        "placed: other readers",
+        " or readers[old.result] > 1 or",
+        " or",
+        "what others read is made of what was there before, then, and both copy the rows",
+    ),
+    ("placed: other axes", " or _function(before).axis != axis:", ":"),
+    ("placed: parts", "(is_rows(before) and old.is_whole)", "is_rows(before)"),
+    ("placed: which row", "their_rows[rows[is_old]]\n", "their_rows[is_old]\n"),
+    ("placed: which array", "last + their_numbers[rows[is_old]]", "last + their_numbers[is_old]"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/gathering.py",
+    ("tests/test_placed_rows.py",),
+    ("gathering: backwards", "if step > 0 and (steps", "if (steps"),
+    ("gathering: uneven", "if step > 0 and (steps == step).all() else places", "if step > 0 else places"),
+    ("gathering: one row", "    if not steps.any():\n        return slice(first, first + 1)\n", ""),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/fancy_indexing.py",
+    ("tests/test_placed_rows.py",),
+    ("placed: as long", "if _is_mask(entry) and not same(entry.shape[0], extent):", "if False:"),
+    ("placed: outside", "if len(places) and not (-count <=", "if False and not (-count <="),
+    (
+        "placed: what does not fit",
+        "    if not _fits(each, (*array._shape[:axis], len(places), *after)):",
+        "    if False:",
+    ),
+    ("placed: all rows", "    if numbers.any():\n", "    if numbers.all():\n"),
+)
+
+MUTANTS += mutants(
     "slinky/frontend/assignments.py",
     ("tests/test_assignments.py",),
     ("assignments: apart", "(seen[1] < taken[0] or taken[1] < seen[0])", "(seen[1] <= taken[0] or taken[1] < seen[0])"),

@@ -625,6 +625,11 @@ STATEMENTS = [
         for part in ({a}, {same}): {own} = {own} + part
         for q, m in [({same}, {own} > 0)]: {own}[m] = q[m]
         for q, m in [({same}, {own} > 1)]: {own}[~m] = np.maximum(q[~m], {s}) - {own}[~m]
+        {own}[np.arange(len({own})) % 3 == 1] = {s}
+        {own}[np.arange(len({own}))[::-2]] = {same}[np.arange(len({own})) % 2 == (len({own}) - 1) % 2]
+        for j in range(2): {own}[np.arange(len({own})) % 2 == j] = {same}[j:][::2] - {own}[j:][::2]
+        {own}[..., np.arange(int({own}.shape[-1])) % 2 == 0] = {own}[..., ::2].max(axis=0)
+        {own}[[0, -1, 0]] = {own}[[-1, 0, 0]]
         if {own}.shape[0] > 3: {own} = {own} * 2
         if {own}.ndim == 2: {own} = {own}[::-1]
         {own} = sum([{own}, {own}[::-1], 1])

@@ -243,7 +243,8 @@ structure. Where each call makes a trace, the function is called as it is once, 
 **Small arrays whose values are asked for** (the kernel of `sl.ndimage.convolve(image, kernel)`, `float(weights[0])`)
 are constants of a trace: up to 4096 bytes, beside an array that is eight times larger. The next call with other
 values makes another trace; 64 are kept. So are masks and indices that come of these alone: `x[month == 3].mean(axis=0)`
-takes rows by pieces, as by a mask that is known (`x[:, LAND]`, `x[[True, False, True]]`).
+takes rows by pieces, as by a mask that is known (`x[:, LAND]`, `x[[True, False, True]]`), and `out[month == 3] = rows`
+writes these rows alone: assignments in a loop, one after the other, are one copy of all of their rows.
 
 The function runs once for each call that traces it, and not at all for others. So a function that sets something else
 than attributes of what it is given (`global last`, `nonlocal`, `Model.count += 1`), as its code or that of functions

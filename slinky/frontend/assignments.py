@@ -19,6 +19,7 @@ import attrs
 from slinky.frontend.assembling import Assembled, Part
 from slinky.frontend.fusing import is_arithmetic
 from slinky.frontend.nodes import Index, Node, Result, View, in_order, index_of
+from slinky.frontend.placed_rows import in_a_row, is_rows
 from slinky.frontend.sizes import Length, are_same
 from slinky.frontend.views import through
 
@@ -35,7 +36,7 @@ _MOST_PLACES = 1 << 12
 def graph_of(outputs: Sequence[View]) -> tuple[list[Node], list[View]]:
     """The nodes that some views need, in order, and the views: without what assignments make needless."""
     nodes = in_order([view.result for view in outputs])
-    if not any(map(is_assignment, nodes)):
+    if not any(is_assignment(node) or is_rows(node) for node in nodes):
         return nodes, list(outputs)
     made = _Made()
     for node in nodes:
@@ -47,8 +48,10 @@ def graph_of(outputs: Sequence[View]) -> tuple[list[Node], list[View]]:
     rows: dict[Node, Node] = {}
     inside: set[Node] = set()
     for node in reversed(nodes):
-        if is_assignment(node) and node not in inside:
-            rows[node], before = _in_a_row(node, readers)
+        if node not in inside and (is_assignment(node) or is_rows(node)):
+            rows[node], before = (
+                _in_a_row(node, readers) if is_assignment(node) else in_a_row(node, readers, MOST_PARTS)
+            )
             inside.update(before)
     made = _Made()
     for node in nodes:

@@ -8,6 +8,7 @@ each element is one of two, by pieces.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -16,8 +17,9 @@ import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, is_traceable
 from slinky.frontend.calling import converted, lifted, pointwise
-from slinky.frontend.contracting import taken
+from slinky.frontend.contracting import contracted, taken
 from slinky.frontend.fences import opaque
+from slinky.frontend.gathering import Rows
 from slinky.frontend.given import lazy_arrays, trace_of
 from slinky.frontend.nodes import Shape
 from slinky.frontend.reals import Real, known_reals
@@ -48,25 +50,43 @@ def _with_integers(array: LazyArray, entries: tuple[Any, ...]) -> tuple[Any, ...
     """Indices with the places that masks select instead of the masks, as NumPy takes them: of masks that are known, or
     that come of small arguments alone. None of others, of those that select nothing, and where one does not fit."""
     masks = [entry for entry in entries if _is_mask(entry)]
-    known = _known_masks(masks, array._trace) if _fit(array, entries) else None
+    known = _known_arrays(masks, array._trace) if _fit(array, entries) else None
     if known is None:
         return None
     values = iter(known)
     found: list[Any] = []
     for entry in entries:
-        found.extend(next(values).nonzero() if _is_mask(entry) else (entry,))
+        found.extend(_selected(next(values)) if _is_mask(entry) else (entry,))
     return None if any(isinstance(each, np.ndarray) and not each.size for each in found) else tuple(found)
 
 
-def _known_masks(masks: Sequence[Any], trace: Trace) -> list[Any] | None:
-    """What masks hold that are known, or that come of small arguments alone; None where there are others."""
-    lazy = [mask._view for mask in masks if type(mask) is LazyArray]
+def _selected(mask: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
+    """The places that a mask selects, in the same arrays each time: what they choose is chosen once."""
+    return _places(mask.tobytes(), mask.shape) if mask.size <= _MOST_REMEMBERED else mask.nonzero()
+
+
+_MOST_REMEMBERED = 1 << 14
+"""The places of larger masks are found anew each time."""
+
+
+@functools.lru_cache(maxsize=128)
+def _places(mask: bytes, shape: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], ...]:
+    found = tuple([places.copy() for places in np.frombuffer(mask, np.bool_).reshape(shape).nonzero()])
+    for places in found:
+        places.flags.writeable = False
+    return found
+
+
+def _known_arrays(given: Sequence[Any], trace: Trace) -> list[Any] | None:
+    """What masks, or integers, hold that are known, or that come of small arguments alone; None where there are
+    others."""
+    lazy = [array._view for array in given if type(array) is LazyArray]
     if not all(map(trace.small_behind, lazy)):
         return None
     if lazy:
         trace.forced("indexing by a mask", *lazy)
     values = iter(values_of(lazy, trace) if lazy else ())
-    return [next(values) if type(mask) is LazyArray else np.asarray(mask) for mask in masks]
+    return [next(values) if type(array) is LazyArray else np.asarray(array) for array in given]
 
 
 def _fit(array: LazyArray, entries: tuple[Any, ...]) -> bool:
@@ -111,8 +131,13 @@ def _is_mask(entry: Any) -> bool:
 def fancy_assign(array: LazyArray, given: Any, value: Value) -> None:
     """Assignment to elements that arrays choose; to those of a mask what is the same for each, by pieces."""
     trace = trace_of((array, given, value))
-    chosen = _chosen_by_mask(array, given if isinstance(given, tuple) else (given,))
+    chosen = _chosen(array, given if isinstance(given, tuple) else (given,))
     if chosen is not None:
+        if (rows := _rows_assigned(array, *chosen, value, trace)) is not None:
+            if rows is not array:
+                array.write(rows)
+            return
+    if chosen is not None and _is_mask(chosen[0]):
         entry, first, inner = chosen
         each = converted(_as_an_array(value, array.dtype), array.dtype, trace)
         if _fits(each, array._shape[inner:]):
@@ -136,18 +161,54 @@ def fancy_assign(array: LazyArray, given: Any, value: Value) -> None:
     array.write(lifted(result, trace))
 
 
-def _chosen_by_mask(array: LazyArray, entries: tuple[Any, ...]) -> tuple[Any, int, int] | None:
-    """The one mask of an index that has all of the other axes, and the axes that it has, from one to before another."""
+def _chosen(array: LazyArray, entries: tuple[Any, ...]) -> tuple[Any, int, int] | None:
+    """The one mask, or array of integers, of an index that has all of the other axes, and the axes that it stands for,
+    from one to before another."""
+    entries = tuple(np.asarray(each) if type(each) is list and not lazy_arrays(each) else each for each in entries)
     places = [k for k, entry in enumerate(entries) if type(entry) is LazyArray or is_traceable(entry)]
     others = [entry for k, entry in enumerate(entries) if k not in places]
     are_all = all(entry is Ellipsis or (isinstance(entry, slice) and entry == slice(None)) for entry in others)
-    if len(places) != 1 or not are_all or not _is_mask(entries[places[0]]) or sum(e is Ellipsis for e in others) > 1:
+    if len(places) != 1 or not are_all or sum(e is Ellipsis for e in others) > 1:
         return None
-    mask, rank = entries[places[0]], len(array._shape)
-    missing = rank - len(mask.shape) - sum(entry is not Ellipsis for entry in others)
+    entry, rank = entries[places[0]], len(array._shape)
+    count = len(entry.shape) if _is_mask(entry) else 1
+    missing = rank - count - sum(each is not Ellipsis for each in others)
     before = entries[: places[0]]
-    first = sum(missing if entry is Ellipsis else 1 for entry in before)
-    return (mask, first, first + len(mask.shape)) if mask.shape and missing >= 0 else None
+    first = sum(missing if each is Ellipsis else 1 for each in before)
+    return (entry, first, first + count) if entry.shape and missing >= 0 else None
+
+
+def _rows_assigned(array: LazyArray, entry: Any, axis: int, end: int, value: Value, trace: Trace) -> LazyArray | None:
+    """An array after assignment to rows along an axis that a known array chooses: by a mask, or by integers. None where
+    it is not known, chooses none, or does not fit, or where there are no rows, but elements."""
+    rank, extent = len(array._shape), array._shape[axis]
+    if rank < 2 or end != axis + 1 or len(entry.shape) != 1 or entry.dtype.kind not in "biu":
+        return None
+    if _is_mask(entry) and not same(entry.shape[0], extent):
+        return None
+    found = _known_arrays([entry], trace)
+    if found is None:
+        return None
+    places = found[0].nonzero()[0] if _is_mask(entry) else found[0].astype(np.intp)
+    count = known(extent)
+    if len(places) and not (-count <= int(places.min()) and int(places.max()) < count):
+        return None
+    each = converted(_as_an_array(value, array.dtype), array.dtype, trace)
+    after = array._shape[axis + 1 :]
+    if not _fits(each, (*array._shape[:axis], len(places), *after)):
+        return None
+    if not len(places):
+        return array
+    own = each._shape[-len(after) - 1] if len(each._shape) > len(after) else 1
+    is_one = same(own, 1)
+    numbers, rows = np.ones(count, np.intp), np.arange(count)
+    numbers[places], rows[places] = 0, 0 if is_one else np.arange(len(places))
+    operands, shapes = [each], [(*array._shape[:axis], own, *after)]
+    if numbers.any():
+        operands, shapes = [each, array], [*shapes, array._shape]
+    labels = [tuple(None if d == axis else d for d in range(rank))] * len(operands)
+    function = Rows.of(axis, numbers, rows)
+    return contracted("assign", function, operands, labels, array._shape, array.dtype, shapes=shapes, whole=(axis,))
 
 
 def _as_an_array(value: Value, dtype: np.dtype[Any]) -> Value:
@@ -164,7 +225,7 @@ def _spread(value: LazyArray, mask: Any, shape: Shape, after: int, trace: Trace)
     axis = len(value._shape) - 1 - after
     if axis < 0 or not all(map(same, _shape_of(mask) or (), shape)):
         return None
-    known = _known_masks([mask], trace)
+    known = _known_arrays([mask], trace)
     if known is None or not known[0].any() or not same(value._shape[axis], int(np.count_nonzero(known[0]))):
         return None
     (selected,) = known

@@ -21,6 +21,7 @@ import attrs
 import numpy as np
 
 from slinky.frontend.accumulating import RUNNING, run_into
+from slinky.frontend.gathering import Rows
 from slinky.frontend.nodes import Array, Node, Operation, Shape, Source, exactly, numbers
 from slinky.frontend.reals import Told, now
 from slinky.frontend.sizes import Length, are_same, value_of
@@ -410,7 +411,7 @@ class Calling:
         if self.function in RUNNING:
             run_into(self.function, sources[0], targets[0], self.keywords)
             return
-        if isinstance(self.function, Taking):
+        if isinstance(self.function, (Taking, Rows)):
             self.function.into(*targets, *sources)
             return
         if self._writes_by_itself and _lies_as_made(targets[0]):

@@ -31,6 +31,7 @@ from slinky.frontend.fusing import is_arithmetic
 from slinky.frontend.histograms import Counting
 from slinky.frontend.nodes import Node, Shape, Source, View
 from slinky.frontend.operations import Along, Contraction, Pointwise
+from slinky.frontend.placed_rows import is_rows, share_assigned
 from slinky.frontend.sizes import Length, expr_of
 from slinky.frontend.tables import EXACT
 from slinky.ir.statements import Call, For, Parallel, Program, walk
@@ -176,7 +177,7 @@ def estimate(
         beside = each * _elements(node, of) + _PRODUCT_SECONDS * _products(node, of)
         written = sum(_bytes(result.shape, result.dtype, of) for result in node.results)
         read = _read(node, of) * (1 + _TEMPORARIES.get(node.operation.name, 0))
-        moved = _assigned(node, of) if is_assignment(node) else read + written
+        moved = _assigned(node, of) if _assigns(node) else read + written
         if effort is None:
             more += beside
         else:
@@ -228,9 +229,14 @@ def computed_bytes(nodes: Sequence[Node], of: Callable[[Length], int]) -> int:
     return sum(_bytes(r.shape, r.dtype, of) for node in made for r in node.results)
 
 
+def _assigns(node: Node) -> bool:
+    """Whether a node gives an array to parts or rows of which is assigned."""
+    return is_assignment(node) or is_rows(node)
+
+
 def _is_written_into(node: Node) -> bool:
     """Whether parts of an array that has been computed are assigned to: NumPy makes no other one."""
-    if not is_assignment(node):
+    if not _assigns(node):
         return False
     before = node.operands[-1]
     is_all = before.is_whole and before.shape == node.results[0].shape
@@ -240,7 +246,12 @@ def _is_written_into(node: Node) -> bool:
 def _assigned(node: Node, of: Callable[[Length], int]) -> int:
     """The bytes that NumPy reads and writes for assignments: the parts alone, after a copy of what is an argument."""
     parts = node.operands[:-1] if _is_written_into(node) else node.operands
-    return 2 * sum(_bytes(view.shape, view.dtype, of) for view in parts)
+    read = sum(_bytes(view.shape, view.dtype, of) for view in parts)
+    if not is_rows(node):
+        return 2 * read
+    (result,) = node.results
+    share = share_assigned(node) if _is_written_into(node) else 1.0
+    return read + int(share * _bytes(result.shape, result.dtype, of))
 
 
 def _read(node: Node, of: Callable[[Length], int]) -> int:
@@ -350,6 +361,8 @@ def _element_seconds(node: Node, seconds_of: SecondsOf) -> float:
     operation = node.operation
     if isinstance(operation, (Pointwise, Assembled)):
         return seconds_of(operation.name, node.results[0].dtype)
+    if is_rows(node):
+        return 0.0
     if isinstance(operation, Counting):
         return _COUNTED_SECONDS
     if isinstance(operation, Along) and operation.removed:
