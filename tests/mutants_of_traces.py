@@ -57,7 +57,12 @@ MUTANTS += mutants(
         "what others read is made of what was there before, then, and both copy the rows",
     ),
     ("placed: other axes", " or _function(before).axis != axis:", ":"),
-    ("placed: parts", "(is_rows(before) and old.is_whole)", "is_rows(before)"),
+    (
+        "placed: parts",
+        "(is_rows(before) and old.is_whole)",
+        "is_rows(before)",
+        "an array that is written to by a view of it reads what was there before, too",
+    ),
     ("placed: which row", "their_rows[rows[is_old]]\n", "their_rows[is_old]\n"),
     ("placed: which array", "last + their_numbers[rows[is_old]]", "last + their_numbers[is_old]"),
 )
