@@ -3,8 +3,8 @@
 Idea. `table[:, k] = column` is traced as a copy: of the column, and elsewhere of what the table was. Read literally, a
 table of n columns is copied n times. But a reader of one column needs just that, and one of other columns the table as
 it was before. So views are followed through assignments (`_seen_through`), as far as it is known which elements they
-see; and of assignments in a row that nobody reads in between, one copy is made, of all parts: the last ones first, and
-without what the array was if nothing of that is left.
+see, and through what is put together of several arrays. And of assignments in a row that nobody reads in between, one
+copy is made, of all parts: the last ones first, and without what the array was if nothing of that is left.
 
 Invariant: each view sees the same elements. Readers that may see how an array lies read what they did.
 """
@@ -36,7 +36,7 @@ _MOST_PLACES = 1 << 12
 def graph_of(outputs: Sequence[View]) -> tuple[list[Node], list[View]]:
     """The nodes that some views need, in order, and the views: without what assignments make needless."""
     nodes = in_order([view.result for view in outputs])
-    if not any(is_assignment(node) or is_rows(node) for node in nodes):
+    if not any(_is_of_parts(node) or is_rows(node) for node in nodes):
         return nodes, list(outputs)
     made = _Made()
     for node in nodes:
@@ -64,6 +64,12 @@ def graph_of(outputs: Sequence[View]) -> tuple[list[Node], list[View]]:
 def is_assignment(node: Node) -> bool:
     """Whether a node gives an array parts of which are assigned to."""
     return isinstance(node.operation, Assembled) and node.operation.name == "assign"
+
+
+def _is_of_parts(node: Node) -> bool:
+    """Whether a node puts an array together of parts that are copies of other ones, as they are."""
+    operation = node.operation
+    return isinstance(operation, Assembled) and len(operation.parts) > 1 and not any(p.rules for p in operation.parts)
 
 
 def _sees_elements_alone(node: Node) -> bool:
@@ -97,25 +103,30 @@ class _Made:
 
 
 def _seen_through(view: View) -> View:
-    """A view of what was assigned where it sees that alone, or of what was there before where it sees nothing of it."""
-    while is_assignment(view.result.node) and not view.is_woven:
+    """A view of the part that it sees alone, of what parts are assigned to or of what is put together of some."""
+    while _is_of_parts(view.result.node) and not view.is_woven:
         node = view.result.node
         assert isinstance(node.operation, Assembled)
-        value, old = node.operands
-        part = node.operation.parts[0]
-        extents = node.results[0].shape
-        ends = list(zip(view.index, part.index, part.counts, extents, strict=True))
-        if any(_are_apart(i, view, at, count) for i, at, count, _ in ends):
-            view = through(old, view)
-            continue
-        if not all(_lies_in(i, view, at, count, extent) for i, at, count, extent in ends):
+        found = None
+        for part, operand in zip(node.operation.parts, node.operands, strict=True):
+            ends = list(zip(view.index, part.index, part.counts, node.results[0].shape, strict=True))
+            if not any(_are_apart(i, view, at, count) for i, at, count, _ in ends):
+                is_inside = all(_lies_in(i, view, at, count, extent) for i, at, count, extent in ends)
+                found = through(operand, _seen_in(part, view)) if is_inside and operand.dtype == view.dtype else None
+                break
+        if found is None:
             break
-        index: dict[int, Index] = {}
-        for i, at in zip(view.index, part.index, strict=True):
-            if at.axis is not None:
-                index[at.axis] = index_of((i.offset - at.offset) * at.step, [(s * at.step, a) for s, a in i.terms])
-        view = through(value, View(view.result, tuple(index[axis] for axis in range(len(index))), view.shape))
+        view = found
     return view
+
+
+def _seen_in(part: Part, view: View) -> View:
+    """What a view sees of a part, as a view of that."""
+    index: dict[int, Index] = {}
+    for i, at in zip(view.index, part.index, strict=True):
+        if at.axis is not None:
+            index[at.axis] = index_of((i.offset - at.offset) * at.step, [(s * at.step, a) for s, a in i.terms])
+    return View(view.result, tuple(index[axis] for axis in range(len(index))), view.shape)
 
 
 def _places(i: Index, view: View) -> tuple[int, int] | None:

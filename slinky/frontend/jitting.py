@@ -40,6 +40,7 @@ from slinky.frontend.forced import ForcedValues
 from slinky.frontend.foreign import RaisedError, foreign
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.kept_traces import KEPT_TRACES, Rules, Traces, in_words
+from slinky.frontend.making import LONG_SECONDS, Making
 from slinky.frontend.nodes import Array, Source
 from slinky.frontend.opened import CAPTURED
 from slinky.frontend.opening import Closing, Opening, may_open
@@ -51,11 +52,7 @@ from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.to_native import Moving
 from slinky.frontend.traced import Traced
-from slinky.frontend.tracing import (
-    SMALL_BYTES,
-    Abandoned,
-    Trace,
-)
+from slinky.frontend.tracing import SMALL_BYTES, Abandoned, Trace
 from slinky.frontend.trees import exact_kind, flat, leaves_of, loose_kind, with_leaves
 from slinky.frontend.trials import Trial
 from slinky.ir.given import as_float
@@ -63,9 +60,6 @@ from slinky.ir.reducing import ChangedResultError
 from slinky.pipeline import Pipeline
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-LOOKS = 4
-"""How many times a function is traced in vain to see whether it makes large arrays of small ones."""
 
 _OWN_RULES = "containers have rules of their own for what it does"
 
@@ -97,7 +91,7 @@ class Jit:
         self._strict = strict
         self._given_smallest = smallest
         self._smallest = SMALL_BYTES if smallest is None else smallest
-        self._looks = LOOKS if smallest is None else 0
+        self._making = Making(self._smallest, is_given=smallest is not None)
         self._chooses = smallest is None and "max_bytes" not in options
         self._options = options
         self._backend = backend
@@ -177,7 +171,7 @@ class Jit:
             return self._as_written(*given, **named)
         if any(a.size == 0 for a in arrays):
             return self._as_written(*given, **named)
-        if max(a.nbytes for a in arrays) >= self._smallest:
+        if arrays and max(a.nbytes for a in arrays) >= self._smallest:
             return self._run(given, named, leaves)
         return self._run_small(given, named, leaves, arrays)
 
@@ -201,10 +195,11 @@ class Jit:
     def _run_small(self, given: Any, named: Any, leaves: list[Any], arrays: Sequence[Array]) -> Any:
         """Run the function as it is, unless it makes large arrays of small ones. Where it has been traced to see that,
         and the trace is not kept, it has done what it does beside results."""
-        traced, is_new = self._looked_at(given, named, leaves, arrays)
+        kind = exact_kind(given, named, with_floats=not self._traces.tells_floats)
+        traced, is_new = self._looked_at(given, named, leaves, arrays, kind)
         is_large = traced is not None and self._is_large(traced, leaves)
         if is_large:
-            self._looks = LOOKS
+            self._making.found_large()
         if traced is not None and is_new:
             if is_large:
                 return self._run_traced(traced, given, named, leaves, is_kept=False)
@@ -218,8 +213,14 @@ class Jit:
             return settled(found, given, named)
         if is_large:
             return self._run(given, named, leaves)
-        self._remember(given, named, self._plain)
-        return self._as_written(*given, **named)
+        if traced is not None or not self._making.waits_for(kind):
+            self._remember(given, named, self._plain)
+            return self._as_written(*given, **named)
+        start = time.perf_counter()
+        result = self._as_written(*given, **named)
+        if not self._making.took(kind, time.perf_counter() - start):
+            self._remember(given, named, self._plain)
+        return result
 
     def _run(self, given: Any, named: Any, leaves: list[Any]) -> Any:
         if self._opening is None and self._traces.reads_now().captured:
@@ -425,27 +426,24 @@ class Jit:
         return traced
 
     def _looked_at(
-        self, given: Any, named: Any, leaves: list[Any], arrays: Sequence[Array]
+        self, given: Any, named: Any, leaves: list[Any], arrays: Sequence[Array], exact: Hashable | None
     ) -> tuple[Traced | None, bool]:
         """The trace of a function that may make large arrays of small ones, such as one for all pairs, if it is there,
         or it was not in vain too often to make one; and whether it has been made now, and is not kept."""
-        if not self._may_make_large(arrays) or (self._donate and not self._traces.may_write(given, named)):
+        may_make = self._making.may(arrays, exact) and (bool(arrays) or self._traces.reads_now().reason is None)
+        if not may_make or (self._donate and not self._traces.may_write(given, named)):
             return None, False
         key, kind = self._traces.kinds(given, named)
         traced = self._traces.kept(key, given, named, leaves)
-        if traced is None and key is not None and self._traces.refusal(kind, leaves) is None and self._looks:
-            self._looks -= 1
-            with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
-                traced = self._traces.make(given, named, kind)
+        if traced is None and key is not None and self._traces.refusal(kind, leaves) is None:
+            if self._making.may_look():
+                with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
+                    traced = self._traces.make(given, named, kind)
         return traced, traced is not None and not traced.lives_on
 
     def _is_large(self, traced: Traced, leaves: Sequence[Any]) -> bool:
         """Whether a trace that needs no values makes large arrays of small ones."""
         return not traced.trace.reasons and traced.makes(self._smallest, lengths(traced.trace.sizes(leaves)))
-
-    def _may_make_large(self, arrays: Sequence[Array]) -> bool:
-        """Whether all pairs of elements of small arrays are no small array, where nobody said what is small."""
-        return self._given_smallest is None and max(a.size * a.nbytes for a in arrays) >= self._smallest
 
     # What a person asks -------------------------------------------------------------------------------------------
 
@@ -554,8 +552,12 @@ class Jit:
         arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
         values = traced.trace.sizes(leaves)
         is_small = max((a.nbytes for a in arrays), default=0) < self._smallest
-        if is_small and not (self._may_make_large(arrays) and traced.makes(self._smallest, lengths(values))):
-            lines.append(f"called as it is: all arrays take less than {cited(self._smallest)} bytes")
+        exact = exact_kind(given, named, with_floats=not self._traces.tells_floats)
+        if is_small and not (self._making.may(arrays, exact) and traced.makes(self._smallest, lengths(values))):
+            lines.append(
+                f"called as it is: all arrays take less than {cited(self._smallest)} bytes"
+                + (f", and no call has taken {LONG_SECONDS} s" if self._making.waits_for(exact) else "")
+            )
         if traced.outputs and not traced.has_no_elements(values):
             lines.append(self._chooser.in_words(traced, leaves, values))
         return "\n".join(lines)
@@ -592,5 +594,5 @@ class Jit:
 
 
 def _may_trace(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:
-    """Whether there are arrays, all of them of numbers."""
-    return bool(arrays) and all(is_traceable(array) for array in arrays)
+    """Whether all arrays, if there are some, are of numbers."""
+    return all(is_traceable(array) for array in arrays)

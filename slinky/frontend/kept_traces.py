@@ -29,7 +29,7 @@ from slinky.frontend.setting import WithValues, changing, with_values
 from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.telling import asks_for_identity
 from slinky.frontend.traced import Arguments, Traced
-from slinky.frontend.tracing import MOST_FUNCS, Abandoned, Trace
+from slinky.frontend.tracing import MOST_FUNCS, SMALL_BYTES, Abandoned, Trace
 from slinky.frontend.trees import held_by_objects, is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
 from slinky.unloaded import draws_numbers
 
@@ -253,6 +253,8 @@ class Traces:
         trace.file = getattr(getattr(self._function, "__code__", None), "co_filename", "")
         trace.stand_ins = StandIns()
         trace.chooses = rules.chooses and not rules.strict
+        largest = max((leaf.nbytes for _, leaf in leaves_of((given, named)) if isinstance(leaf, np.ndarray)), default=0)
+        trace.makes_arrays = largest < SMALL_BYTES
         traces.append(trace)
         own = Arguments()
         trace.tells_floats = tells_floats and key is not None and reads.reason is None  # else it is not kept

@@ -19,18 +19,18 @@ from typing import Any
 import attrs
 import numpy as np
 
-from slinky.frontend.arrays import LazyArray, made, placed
+from slinky.frontend.arrays import LazyArray, placed
 from slinky.frontend.calling import broadcast_to, converted, filled, lifted
 from slinky.frontend.given import lazy_arrays
+from slinky.frontend.grids import Grid, are_many, counted, crossed, indices, line, ramp, spaced
 from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.joining import Joining
 from slinky.frontend.listed import LINALG, METHODS, OF_LISTS, OfLists, array_of, of_all_lists, of_list
-from slinky.frontend.operations import Ramp
 from slinky.frontend.paths import calls_next
 from slinky.frontend.places import attribute_of_next
 from slinky.frontend.randomness import Randomness, drawn_by
 from slinky.frontend.reals import known_reals, now
-from slinky.frontend.sizes import Size, known
+from slinky.frontend.sizes import Size
 from slinky.frontend.tracing import Trace
 from slinky.frontend.views import common_shape
 from slinky.frontend.warned import Warnings, warns
@@ -89,7 +89,8 @@ class TracedNumpy(ModuleType):
     def full(self, shape: Any, fill_value: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
         """Full of a value."""
         is_lazy = type(fill_value) is LazyArray
-        if (not _has_sizes(shape) and not is_lazy) or given or named:
+        kind = np.asarray(now(fill_value)).dtype if dtype is None and not is_lazy else dtype
+        if not (_has_sizes(shape) or is_lazy or self._are_many(shape, kind)) or given or named:
             return indexed_array(np.full(shape, fill_value, dtype, *given, **named))
         own = fill_value.dtype if is_lazy else np.asarray(now(fill_value)).dtype
         value = converted(fill_value, own if dtype is None else np.dtype(dtype), self._trace)
@@ -98,9 +99,13 @@ class TracedNumpy(ModuleType):
 
     def _full(self, function: Any, shape: Any, dtype: Any, value: Any, given: Any, named: dict[str, Any]) -> Any:
         kind = np.dtype(float if dtype is None else dtype)
-        if not _has_sizes(shape) or given or set(named) - {"order"} or kind.kind not in "biufc":
+        is_lazy = (_has_sizes(shape) or self._are_many(shape, kind)) and kind.kind in "biufc"
+        if not is_lazy or given or set(named) - {"order"}:
             return indexed_array(function(shape, kind, *given, **named))
         return filled(_shape_of(shape), kind, value, self._trace).copied(named.get("order", "C"))
+
+    def _are_many(self, shape: Any, dtype: Any) -> bool:
+        return are_many(shape if isinstance(shape, (tuple, list)) else (shape,), dtype, self._trace)
 
     def arange(self, *given: Any, **named: Any) -> Any:
         """Numbers in steps: lazy ones where the ends are sizes. NumPy is given computed ends as it has them: between
@@ -111,23 +116,55 @@ class TracedNumpy(ModuleType):
         step = ends[2] if len(ends) > 2 else 1
         is_plain = not named and all(type(each) in (int, Size) for each in ends) and type(step) is int and step > 0
         if not is_plain or not _has_sizes(ends[:2]) or len(ends) > 3:
-            return indexed_array(np.arange(*given, **named))
+            long = None if named else counted(given, self._trace)
+            return line(np.arange(*given, **named), self._trace) if long is None else long
         distance = ends[1] - ends[0]
         if distance <= 0:
             return indexed_array(np.arange(*given))
-        count = (distance + step - 1) // step
-        result = made(Ramp(ends[0], step), [], [((count,), np.dtype(np.int64), False)], self._trace)[0]
-        return placed(result, self._trace)
+        return ramp(ends[0], step, (distance + step - 1) // step, self._trace)
+
+    def linspace(self, start: Any, stop: Any, num: Any = 50, endpoint: Any = True, *given: Any, **named: Any) -> Any:
+        """Numbers in a range, as far apart."""
+        start, stop = (_value(each, "np.linspace") for each in (start, stop))
+        long = None if given or named else spaced(start, stop, num, endpoint, self._trace)
+        return self._line(np.linspace(start, stop, num, endpoint, *given, **named)) if long is None else long
+
+    def logspace(self, *given: Any, **named: Any) -> Any:
+        """Numbers in a range, as many times as large as the ones before."""
+        return self._line(np.logspace(*given, **named))
+
+    def geomspace(self, *given: Any, **named: Any) -> Any:
+        """The same, between the numbers themselves."""
+        return self._line(np.geomspace(*given, **named))
+
+    def _line(self, numbers: Any) -> Any:
+        return line(numbers, self._trace) if type(numbers) is np.ndarray else numbers
 
     @property
     def ogrid(self) -> Any:
         """Numbers in steps, along an axis each."""
-        return _Grid(self, np.ogrid, lambda axes: axes)
+        return Grid(self._trace, np.ogrid, _of_a_grid, None)
 
     @property
     def mgrid(self) -> Any:
         """The same, repeated to all of a box."""
-        return _Grid(self, np.mgrid, lambda axes: np.stack(np.broadcast_arrays(*axes)))
+        return Grid(self._trace, np.mgrid, _of_a_grid, lambda axes: np.stack(np.broadcast_arrays(*axes)))
+
+    def meshgrid(self, *xi: Any, **named: Any) -> Any:
+        """Lines, repeated along the others."""
+        return np.meshgrid(*crossed([array_of(each) for each in xi], self._trace), **named)
+
+    def indices(self, dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
+        """The places of elements along each axis."""
+        found = indices(tuple(dimensions), dtype, sparse, self._trace)
+        return indexed_array(np.indices(dimensions, dtype, sparse)) if found is None else found
+
+    def fromfunction(self, function: Any, shape: Any, *, dtype: Any = float, **named: Any) -> Any:
+        """What a function gives of the places of elements."""
+        places = None if "like" in named else indices(tuple(shape), dtype, False, self._trace)
+        if places is None:
+            return indexed_array(np.fromfunction(function, shape, dtype=dtype, **named))
+        return function(*places, **named)
 
     @property
     def r_(self) -> Any:
@@ -226,10 +263,7 @@ def _making(function: Callable[..., Any]) -> Callable[..., Any]:
 
 _MAKING = {
     name: _making(getattr(np, name))
-    for name in (
-        *("concatenate", "eye", "fromiter", "geomspace", "identity", "interp", "linspace", "load", "loadtxt"),
-        *("logspace", "tri"),
-    )
+    for name in (*("concatenate", "eye", "fromiter", "identity", "interp", "load", "loadtxt", "tri"),)
 } | {"where": _making(of_all_lists(np.where))}
 """Functions that tables are made by, and that give an array of NumPy's own class whatever they are given."""
 
@@ -270,38 +304,13 @@ class _Broadcast:
         return len(self.shape)
 
 
-class _Grid:
-    """`np.ogrid` or `np.mgrid`: lazy where its ends are sizes, and steps are numbers. `whole` makes it of its axes."""
-
-    def __init__(self, namespace: TracedNumpy, own: Any, whole: Callable[[tuple[Any, ...]], Any]) -> None:
-        self._namespace, self._own, self._whole = namespace, own, whole
-
-    def __getitem__(self, given: Any) -> Any:
-        slices = given if isinstance(given, tuple) else (given,)
-        if not all(isinstance(each, slice) for each in slices):
-            return self._own[given]
-        ends = [(0 if s.start is None else s.start, s.stop, 1 if s.step is None else s.step) for s in slices]
-        if not any(map(_has_sizes, ends)) or not all(map(_is_forwards, ends)):
-            numbers = tuple(slice(*(known(n) if type(n) is Size else _value(n, "a grid") for n in own)) for own in ends)
-            return self._own[numbers if isinstance(given, tuple) else numbers[0]]
-        axes = [self._namespace.arange(*own) for own in ends]
-        if not isinstance(given, tuple):
-            return axes[0]
-        count = len(axes)
-        return self._whole(
-            tuple(axis[tuple(slice(None) if k == d else None for k in range(count))] for d, axis in enumerate(axes))
-        )
-
-
 def _value(given: Any, what: str) -> Any:
     """A number that is computed, as NumPy has it."""
     return given._as_numpy_has_it(what) if type(given) is LazyArray else known_reals(given)
 
 
-def _is_forwards(ends: tuple[Any, Any, Any]) -> bool:
-    """Whether there are numbers between two ends, in steps that are one."""
-    start, stop, step = ends
-    return {type(start), type(stop)} <= {int, Size} and type(step) is int and step > 0 and stop > start
+def _of_a_grid(given: Any) -> Any:
+    return _value(given, "a grid")
 
 
 def _has_sizes(shape: Any) -> bool:

@@ -124,6 +124,8 @@ class Trace:
         """How often it computed what."""
         self.fences: list[str] = []
         self.abandoned: str | None = None
+        self.makes_arrays = False
+        """Whether large arrays that it makes of numbers alone are lazy ones (`grids`)."""
         self.chooses = False
         """Whether its function may be called as it is because that is faster."""
         self.is_abandoned_here = False
@@ -286,7 +288,7 @@ class Trace:
         If it comes of small arguments alone, traces may be kept for their values."""
         if ATTEMPTS.depth:
             raise ATTEMPTS.refusal(what)
-        if self.is_free:
+        if self.is_free or (views and all(map(self._is_constant, views))):
             return
         small = [self.small_behind(view) for view in views]
         self.asked_for |= frozenset().union(*filter(None, small))
@@ -308,6 +310,15 @@ class Trace:
         constants = {result.node for result in self.sources.values()}
         found = [self.small.get(node) for node in sources if node not in constants]
         return None if None in found else frozenset().union(*filter(None, found))
+
+    def _is_constant(self, view: View) -> bool:
+        """Whether what a view sees comes of numbers and arrays alone that are constants of the trace."""
+        if not self.makes_arrays:
+            return False
+        nodes, views = graph_of([view])
+        constants = {result.node for result in self.sources.values()}
+        is_told = bool(floats_of(nodes) or untold(nodes, views))
+        return not is_told and all(node in constants for node in sources_of(nodes))
 
     def reads_anew(self, what: str) -> None:
         """Something is used that may give other values at the next call: the trace is good for this one only."""

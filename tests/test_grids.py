@@ -1,0 +1,237 @@
+"""Functions of numbers, or of small arrays, that make large arrays of their own: these are lazy, and NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from numpy import linspace
+from traced import PIECES, assert_same
+
+import slinky as sl
+from slinky.frontend import making
+from slinky.frontend.grids import LINE
+
+
+@pytest.fixture(autouse=True)
+def _every_call_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "LONG_SECONDS", 0.0)
+
+
+def jit(function: Callable[..., Any], **options: Any) -> Any:
+    """The function traced, and run by its schedule whatever that is good for."""
+    traced = sl.jit(function, **{"workers": 1, "machine": PIECES, **options})
+    traced._chooser._chooses = traced._chooses = False
+    return traced
+
+
+def meshed(n: int, width: float = 2.0) -> Any:
+    """A function of a grid."""
+    x, y = np.meshgrid(np.linspace(-width, width, n), linspace(-1, 1, n + 3), indexing="ij")
+    return np.hypot(x, y) + x
+
+
+def sparse(n: int) -> Any:
+    """The same of lines that are broadcast."""
+    x, y = np.meshgrid(np.linspace(0, 1, n), np.arange(n), sparse=True)
+    return x * y + 1, (x, y)
+
+
+def blobs(n: int) -> Any:
+    """Sums in place, of places."""
+    rows, columns = np.mgrid[:n, -3 : 2 * n : 2]
+    total = np.zeros(rows.shape)
+    for k in range(3):
+        total += np.exp(-((rows - k * 5.0) ** 2 + (columns - 7) ** 2) / 50)
+    return total
+
+
+def set_of_points(n: int) -> Any:
+    """How long points stay."""
+    y, x = np.ogrid[-1.4 : 1.4 : n * 1j, -2 : 0.8 : n * 1j]
+    c = x + 1j * y
+    z, count = np.zeros(c.shape, complex), np.full(c.shape, 9, dtype=np.int32)
+    for k in range(5):
+        z = z * z + c
+        far = abs(z) > 2
+        count[far & (count == 9)] = k
+        z[far] = 2
+    return count
+
+
+def whole_grid(n: int) -> Any:
+    """A grid of floats, both ends included, and one of places."""
+    y, x = np.mgrid[0 : 1 : n * 1j, 0 : n * 0.5 : 0.5]
+    rows, columns = np.indices((n, n))
+    return y - x, rows * 2 - columns, np.fromfunction(lambda i, j: i * 3 + j, (n, n))
+
+
+def stamped(n: int) -> Any:
+    """What is written to arrays that are there."""
+    canvas, ones, seven = np.zeros((n, n)), np.ones((n, n), np.float32), np.full((n, n), 7)
+    canvas[2:-2, 3] = np.linspace(0, 1, n - 4)
+    canvas[:, 5] += 1
+    ones[::2] = 0
+    seven[seven > 3] = 2
+    return canvas, ones, seven, np.empty((n, n)).shape
+
+
+def long_lines(n: int) -> Any:
+    """Lines that are computed."""
+    x = np.linspace(-3, 5, n * n)
+    return np.sin(x).sum(), np.arange(n * n)[::-1], np.arange(0, 1, 1 / n / n)[3:] * x[3 : n * n], x.min(), x[0], x[-1]
+
+
+def steps_of_lines(n: int) -> Any:
+    """Numbers of lines that are known, and are asked for."""
+    x = np.linspace(0, 2, n)
+    dx = float(x[1] - x[0])
+    field = np.zeros((n, n)) + x
+    return field * dx if x[0] < 1 and int(x[-1]) == 2 else -field
+
+
+FUNCTIONS = [meshed, sparse, blobs, set_of_points, whole_grid, stamped, long_lines, steps_of_lines]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+@pytest.mark.parametrize("n", [LINE, 300])
+def test_values_are_those_of_numpy(f: Callable[..., Any], n: int) -> None:
+    traced, want = jit(f), f(n)
+    for _ in range(4):
+        assert_same(traced(n), want, rounded=f is long_lines)
+    assert "operations: none" not in (words := traced.explain(n))
+    assert f"{f.__name__} is traced" in words
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_small_ones_are_called_as_they_are(f: Callable[..., Any]) -> None:
+    traced = jit(f)
+    for _ in range(3):
+        assert_same(traced(20), f(20))
+    assert "called as it is: all arrays take less than" in traced.explain(20)
+
+
+@pytest.mark.parametrize("f", [meshed, blobs, set_of_points, whole_grid])
+def test_no_grid_is_there_in_full(f: Callable[..., Any]) -> None:
+    """A trace has no large arrays as constants."""
+    traced = jit(f)
+    traced(LINE)
+    traced(LINE)
+    (trace,) = list(traced._traces)
+    assert all(array.nbytes < 1 << 16 for number, array in trace.sources if number is None)
+
+
+def scaled(n: int, scale: float = 1.0) -> Any:
+    return np.zeros((n, n)) + scale
+
+
+def test_a_trace_serves_the_same_numbers() -> None:
+    """Of integers these, of floats all; the first call is the function's own."""
+    traced = jit(scaled)
+    for n, scale, traces in (
+        (LINE, 2.0, 0),
+        (LINE, 2.0, 1),
+        (LINE, 2.0, 1),
+        (LINE, 5.0, 1),
+        (300, 5.0, 1),
+        (300, 1.0, 2),
+    ):
+        assert_same(traced(n, scale), np.full((n, n), scale))
+        assert len(list(traced._traces)) == traces
+
+
+def test_what_is_short_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "LONG_SECONDS", 1e9)
+    traced = jit(scaled)
+    for _ in range(4):
+        assert_same(traced(LINE), scaled(LINE))
+    assert not list(traced._traces)
+
+
+def test_somebody_says_what_is_small() -> None:
+    """Then a function without arrays is called as it is."""
+    traced = jit(scaled, smallest=0)
+    for _ in range(4):
+        assert_same(traced(LINE), scaled(LINE))
+    assert not list(traced._traces)
+
+
+def random(n: int) -> Any:
+    return np.random.default_rng(1).random((n, n)) + np.zeros((n, n))
+
+
+def asks(n: int) -> Any:
+    total = np.zeros((n, n)) + 1
+    return total if total.sum() > 3 else -total
+
+
+def makes_no_array(n: int) -> Any:
+    return [n, {"n": str(n)}]
+
+
+def fails(n: int) -> Any:
+    raise KeyError(n)
+
+
+def reads_a_file(n: int) -> Any:
+    with open(__file__, encoding="utf-8") as file:
+        return np.zeros((n, n)) + len(file.readline())
+
+
+@pytest.mark.parametrize("f", [random, asks, makes_no_array, reads_a_file])
+def test_others_are_called_as_they_are(f: Callable[..., Any]) -> None:
+    traced = jit(f)
+    for _ in range(8):
+        assert_same(traced(LINE), f(LINE))
+
+
+def test_errors_are_the_function_s() -> None:
+    traced = jit(fails)
+    for _ in range(4):
+        with pytest.raises(KeyError):
+            traced(LINE)
+
+
+def test_small_arrays_beside_large_grids() -> None:
+    def potential(charges: Any, n: int) -> Any:
+        x, y = np.meshgrid(np.linspace(-1, 1, n), np.linspace(-1, 1, n))
+        found = np.zeros((n, n))
+        for at, charge in zip(charges[:, :2], charges[:, 2], strict=True):
+            found += charge / np.sqrt((x - at[0]) ** 2 + (y - at[1]) ** 2 + 1e-3)
+        return found
+
+    traced = jit(potential)
+    for charges in (np.ones((3, 3)), np.arange(9.0).reshape(3, 3) / 9, np.ones((2, 3))):
+        for _ in range(3):
+            assert_same(traced(charges, LINE), potential(charges, LINE))
+
+
+ENDS = st.one_of(st.integers(-1000, 1000), st.floats(-1e6, 1e6), st.just(0.0), st.just(-0.0))
+
+
+@given(ENDS, ENDS, st.integers(1 << 13, 9000), st.booleans())
+def test_long_lines_are_those_of_numpy_to_the_bit(start: float, stop: float, count: int, endpoint: bool) -> None:
+    def spaced() -> Any:
+        return np.linspace(start, stop, count, endpoint) * 1.0
+
+    def counted() -> Any:
+        return np.arange(start, stop, abs(stop - start) / count or 1) * 1.0
+
+    for f in (spaced, counted):
+        traced, want = jit(f), f()
+        assert_same(traced(), want)
+        assert traced().tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize(("count", "n", "is_lazy"), [(1 << 14, 1000, False), (40, 80, False), (40, 1000, True)])
+def test_arrays_are_lazy_only_where_they_are_large_and_arguments_small(count: int, n: int, is_lazy: bool) -> None:
+    def f(x: Any, n: int) -> Any:
+        zeros, steps = np.zeros((n, n)), np.arange(n * n)
+        return x * 2 + zeros[0, 0] + steps[-1]
+
+    words = sl.jit(f, smallest=0).explain(np.ones(count), n)
+    assert ("full" in words, "steps" in words) == (is_lazy, is_lazy), words
