@@ -57,6 +57,24 @@ stays in the caches, or where the schedule saves less than a fifth of the time. 
 `np.sin`, which are faster by pieces then. Small arrays of which it makes large ones, such as one for all pairs, run by
 pieces, too.
 
+So do grids that a function makes of numbers alone, whether it has small arguments or no arrays at all: where a call has
+taken 10 ms, the next one with the same numbers is traced. In such a trace, what `np.zeros`, `ones`, `empty`, `full`,
+`arange`, `linspace`, `meshgrid`, `mgrid`, `ogrid`, `indices` and `fromfunction` make is lazy from 64 KB on, and lines
+of 256 numbers, so that no grid is ever there in full. Its trace is kept for the same integers, and any floats.
+
+```python
+>>> @sl.jit
+... def ripples(n, decay=0.3):
+...     x, y = np.meshgrid(np.linspace(-9, 9, n), np.linspace(-9, 9, n))
+...     r = np.hypot(x, y)
+...     return np.sin(3 * r) * np.exp(-decay * r)
+>>> ripples(500).shape
+(500, 500)
+>>> print(ripples.explain(500))  # doctest: +ELLIPSIS
+ripples is traced: 9 operations: ...
+
+```
+
 Where loops in C are predicted to save as much, with the microseconds that it takes to enter them and to leave them for
 a function of NumPy's, it runs as it is, or by pieces, until it has moved to C, and is left to NumPy again only if there
 is no C for it. Where the caches hold all that it makes on the way, nothing is scheduled before that, but for filters
@@ -295,7 +313,7 @@ is computed after that.
   `np.arange(x.shape[0])` and their like are lazy in the traced function and in those that it calls, also of other
   modules but for those of libraries that are known here: where NumPy, or a function of it, is a global, a variable of
   a function around them, an attribute of a module, or imported within; else they ask for the shape, and the trace is
-  good for arrays of this shape.
+  good for arrays of this shape. `np.zeros((n, n))` of integers is an array of NumPy's, but where no argument is large.
   `np.array([x, y])` and reductions of such lists (`np.max([x, y], axis=0)`, `np.median`, `np.add.reduce`, ...) are lazy
   there, too, where there are no more than 64 elements in a list; else they force these. So are sorts, sums that grow,
   percentiles, norms, products, copies and others (`np.argmin([x, y], axis=0)`, `np.linalg.norm([x, y], axis=0)`,

@@ -71,7 +71,7 @@ def jit(
     * `strict`: refuse what is not understood, instead of computing it at once on whole arrays.
     * `smallest`: call the function as it is where all arguments take less than so many bytes, and nowhere else. Without
       it, it is called as it is where NumPy is predicted to be about as fast: always where neither arguments nor what it
-      makes of them are large.
+      makes of them, or of numbers alone, are large.
     * `native`: whether arithmetic runs in C (`docs/native.md`). True: from the first call on, so that the first one for
       a range of sizes waits for the compiler; where there is nothing for C to do, or it gives the same bits and is
       measured to be slower, the function is called as it is, unless `smallest` is given. False: never. Without it,
