@@ -8,6 +8,7 @@
     python tests/numpy_programs.py --count 1000 --columns           # on arrays that all lie in columns
     python tests/numpy_programs.py --count 1000 --steps             # each of them again and again (`numpy_steps`)
     python tests/numpy_programs.py --count 1000 --objects           # as methods that change objects (`numpy_objects`)
+    python tests/numpy_programs.py --count 1000 --grids             # on grids that they make (`numpy_grids`)
 
 Idea. A program grows line by line. Each line is made of a template, whose holes are filled with values that are there,
 and is run at once on arrays: what fails, or gives too much, is drawn again. So programs run without errors, and have
@@ -538,6 +539,7 @@ def main() -> int:
     parser.add_argument("--columns", action="store_true", help="on arrays that all lie in columns")
     parser.add_argument("--steps", action="store_true", help="in loops, what comes of a step going into the next one")
     parser.add_argument("--objects", action="store_true", help="as methods that change the attributes of an object")
+    parser.add_argument("--grids", action="store_true", help="on arrays that they make of numbers")
     options = parser.parse_args()
     is_moved = options.moved
     ways = in_c(options.O, options.sanitize, is_moved=is_moved) if options.native or is_moved else jits()
@@ -564,6 +566,11 @@ def main() -> int:
         from numpy_objects import in_objects, of_methods
 
         drawn, ways = in_objects(drawn), of_methods(ways)
+    if options.grids:
+        from numpy_grids import count_as_large, with_grids
+
+        count_as_large()
+        drawn = with_grids(drawn)
     if options.show:
         for program in drawn:
             print(program, end="\n\n")
