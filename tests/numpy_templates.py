@@ -557,6 +557,8 @@ TEMPLATES = [
         {m} @ {m}.T
         {m} @ {n}
         np.dot({n}, {n})
+        np.dot({m}, np.swapaxes({m}, -1, -2))
+        np.dot({m}, {m}[0].T)
         np.outer({n}, {n})
         np.einsum("ij->ji", {m})
         np.einsum("ij,ij->i", {m}, {same})

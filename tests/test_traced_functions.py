@@ -65,6 +65,12 @@ CALLS: dict[str, Any] = {
     "like": lambda x: (np.zeros_like(x), np.ones_like(x, dtype="i2"), np.full_like(x, 3), np.copy(x)),
     "diff": lambda x: (np.diff(x), np.diff(x, 2, 0), np.diff(x > 0)),
     "products": lambda x: (x @ x.T, np.dot(x[0], x[0]), x @ x[0], np.outer(x[0], x[1]), np.matmul(x[0], x.T)),
+    "products of stacks": lambda x: (
+        np.dot(x[None], [1, 2, 0.5] * (x.shape[1] // 3) + [1] * (x.shape[1] % 3)),
+        np.dot(x[None] + x[:2, None], x.T),
+        np.dot(x, np.stack([x.T, x.T + 1])),
+        x[None].dot(x[0]),
+    ),
     "rounding": lambda x: (np.round(x / 3, 1), x.round(), np.fix(x / 3), np.clip(x, None, 3), x.clip(0)),
     "rounding what is repeated": lambda x: np.broadcast_to(x[0] / 3, (4, *x[0].shape)).round(1),
     "parts": lambda x: (

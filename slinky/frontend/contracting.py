@@ -16,8 +16,8 @@ import attrs
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, made, placed, solid, whole_result
-from slinky.frontend.calling import call_function, lifted
-from slinky.frontend.functions import WHOLE_AXES, dtype_of, reduced
+from slinky.frontend.calling import call_function, lifted, pointwise
+from slinky.frontend.functions import WHOLE_AXES, dtype_of, matmul, reduced
 from slinky.frontend.given import as_lazy, axes_of, axis_of, is_set, lazy_arrays, trace_of
 from slinky.frontend.indexed import own_array
 from slinky.frontend.nodes import View, whole_view
@@ -66,6 +66,26 @@ def _read_along(array: LazyArray, labels: Labels, trace: Trace) -> View:
     along = [label for label in labels if label is not None]
     is_diagonal = view.is_woven and len(set(along)) < len(along)
     return whole_view(whole_result(view, trace)) if is_diagonal else view
+
+
+@understood(np.dot, how=PRODUCTS, exactness=TOLERANCE)
+def dot(a: Value, b: Value) -> Any:
+    """The product of matrices and vectors; of arrays of more axes, of each row of one and each column of the other."""
+    trace = trace_of((a, b))
+    left, right = lifted(a, trace), lifted(b, trace)
+    ranks = len(left._shape), len(right._shape)
+    if 0 in ranks:
+        return pointwise(np.multiply, (left, right), name="multiply", into=True)  # no numbers: these have dtypes here
+    if max(ranks) <= 2:
+        return matmul(left, right)
+    summed = max(ranks[1] - 2, 0)
+    if not same(left._shape[-1], right._shape[summed]):
+        raise NotUnderstoodError("extents")  # NumPy says what is wrong with them
+    others = [d for d in range(ranks[1]) if d != summed]
+    before = ranks[0] - 1
+    shape = (*left._shape[:-1], *(right._shape[d] for d in others))
+    of_right = [None if d == summed else before + others.index(d) for d in range(ranks[1])]
+    return _of_products(np.dot, (left, right), ((*range(before), None), of_right), shape)
 
 
 @understood(np.inner, how=PRODUCTS, exactness=TOLERANCE)

@@ -249,18 +249,6 @@ def matmul(a: Value, b: Value) -> LazyArray:
     return placed(made(operation, views, [(shape, kind, not shape)], trace)[0], trace)
 
 
-@understood(np.dot, how="by rows and columns", exactness=TOLERANCE)
-def dot(a: Value, b: Value) -> Any:
-    """The product of arrays of up to two dimensions."""
-    trace = trace_of((a, b))
-    left, right = lifted(a, trace), lifted(b, trace)
-    if not left._shape or not right._shape:
-        return pointwise(np.multiply, (left, right), name="multiply", into=True)  # no numbers: these have dtypes here
-    if len(left._shape) > 2 or len(right._shape) > 2:
-        raise NotUnderstoodError("more than two dimensions")
-    return matmul(left, right)
-
-
 def outer_of(ufunc: np.ufunc, a: Value, b: Value, **keywords: Any) -> Any:
     """A ufunc of all pairs of elements."""
     trace = trace_of((a, b))
