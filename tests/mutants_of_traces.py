@@ -48,6 +48,45 @@ MUTANTS += mutants(
 )
 
 MUTANTS += mutants(
+    "slinky/frontend/grids.py",
+    ("tests/test_grids.py",),
+    (
+        "grids: large arguments",
+        "return trace.makes_grids and is_made(shape, dtype, trace)",
+        "return is_made(shape, dtype, trace)",
+    ),
+    ("grids: ends of lines", "    if found is None or not endpoint:", "    if True:"),
+    ("grids: steps of lines", "(num - 1 if endpoint else num)", "(num - 1)"),
+    ("grids: steps of floats", "float(start + step) - float(start)", "step"),
+    ("grids: short lines", "numbers.size >= LINE and", ""),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/making.py",
+    ("tests/test_grids.py",),
+    ("making: short calls", "        if seconds < LONG_SECONDS:\n            return False\n", ""),
+    ("making: looks", "return self._looks >= 0", "return True"),
+    ("making: what was said", "0 if is_given else LOOKS", "LOOKS"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/kept_traces.py",
+    ("tests/test_grids.py",),
+    ("made: again", "return any(trace.has_made and not trace.makes_grids for trace in traces)", "return False"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/tracing.py",
+    ("tests/test_grids.py",),
+    (
+        "made: operations",
+        "if self.has_made and not self.makes_grids and self._operations",
+        "if False and self._operations",
+    ),
+    ("made: what is known", "        if not self.has_made:\n            return False\n", "        return False\n"),
+)
+
+MUTANTS += mutants(
     "slinky/frontend/placed_rows.py",
     ("tests/test_placed_rows.py",),
     (

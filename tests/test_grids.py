@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -210,6 +211,76 @@ def test_small_arrays_beside_large_grids() -> None:
             assert_same(traced(charges, LINE), potential(charges, LINE))
 
 
+IMAGE = np.sin(np.arange(300.0 * 300)).reshape(300, 300)
+CACHE: dict[str, Any] = {}
+
+
+def accumulated(image: Any) -> Any:
+    total, seen = np.zeros((300, 300)), np.ones((300, 300), dtype=bool)
+    for k in range(3):
+        total += np.sqrt(image * image + k)
+        seen &= image > 0.5 * k
+    return total, seen
+
+
+def filled_by_parts(image: Any) -> Any:
+    planes, edge = np.empty((3, 300, 300), np.float32), np.full((300, 300), 2.5)
+    planes[0], planes[1], planes[2] = image, image * 2, 0
+    edge[1:-1, 1:-1] = image[1:-1, 1:-1]
+    return planes, edge
+
+
+def of_a_mask(image: Any) -> Any:
+    mask = np.zeros((300, 300), dtype=bool)
+    mask[50:150, 20:-20] = True
+    return image * mask, np.where(mask, image, 1.0) if mask[60, 60] and mask.sum() > 3 else image
+
+
+def element_by_element(image: Any) -> Any:
+    """More elements than operations may be."""
+    table = np.zeros((100, 100))
+    for i in range(100):
+        for j in range(100):
+            table[i, j] = math.cos(i * (j + 0.5))
+    return image[:100, :100] @ table
+
+
+def as_it_lies(image: Any) -> Any:
+    """What no lazy array has."""
+    table = np.zeros((100, 100))
+    return image[:100, :100] + table.view(np.int64) + table.strides[0]
+
+
+def fails_on_lazy_ones(image: Any) -> Any:
+    table = np.zeros((100, 100))
+    table.data[0, 0]
+    memoryview(table)
+    return image[:100, :100] + table
+
+
+def kept_somewhere(image: Any) -> Any:
+    CACHE["table"] = np.ones((100, 100)) * 3
+    return image[:100, :100] + CACHE["table"]
+
+
+OF_LARGE = [accumulated, filled_by_parts, of_a_mask, element_by_element, as_it_lies, fails_on_lazy_ones, kept_somewhere]
+
+
+@pytest.mark.parametrize("f", OF_LARGE)
+def test_arrays_that_are_full_of_a_number_beside_large_arguments(f: Callable[..., Any]) -> None:
+    traced, want = jit(f, smallest=0), f(IMAGE)
+    for _ in range(4):
+        CACHE.clear()
+        assert_same(traced(IMAGE), want, rounded=True)
+        if f is kept_somewhere:
+            assert_same(CACHE["table"], np.full((100, 100), 3.0))
+    if f is not kept_somewhere:
+        (trace,) = list(traced._traces)
+        assert not trace.trace.reasons
+        makes = {accumulated, filled_by_parts, of_a_mask}
+        assert any(node.operation.name == "full" for node in trace.nodes) is (f in makes)
+
+
 ENDS = st.one_of(st.integers(-1000, 1000), st.floats(-1e6, 1e6), st.just(0.0), st.just(-0.0))
 
 
@@ -227,11 +298,15 @@ def test_long_lines_are_those_of_numpy_to_the_bit(start: float, stop: float, cou
         assert traced().tobytes() == want.tobytes()
 
 
-@pytest.mark.parametrize(("count", "n", "is_lazy"), [(1 << 14, 1000, False), (40, 80, False), (40, 1000, True)])
-def test_arrays_are_lazy_only_where_they_are_large_and_arguments_small(count: int, n: int, is_lazy: bool) -> None:
+@pytest.mark.parametrize(
+    ("count", "n", "are_lazy"), [(1 << 14, 1000, (True, False)), (40, 80, (False, False)), (40, 1000, (True, True))]
+)
+def test_arrays_are_lazy_only_where_they_are_large(count: int, n: int, are_lazy: tuple[bool, bool]) -> None:
+    """And grids only where arguments are small."""
+
     def f(x: Any, n: int) -> Any:
         zeros, steps = np.zeros((n, n)), np.arange(n * n)
         return x * 2 + zeros[0, 0] + steps[-1]
 
     words = sl.jit(f, smallest=0).explain(np.ones(count), n)
-    assert ("full," in words, "steps" in words) == (is_lazy, is_lazy), words
+    assert ("full," in words, "steps" in words) == are_lazy, words

@@ -313,7 +313,8 @@ is computed after that.
   `np.arange(x.shape[0])` and their like are lazy in the traced function and in those that it calls, also of other
   modules but for those of libraries that are known here: where NumPy, or a function of it, is a global, a variable of
   a function around them, an attribute of a module, or imported within; else they ask for the shape, and the trace is
-  good for arrays of this shape. `np.zeros((n, n))` of integers is an array of NumPy's, but where no argument is large.
+  good for arrays of this shape. `np.zeros((1000, 1000))`, and `ones`, `empty` and `full` of numbers, are lazy from 64
+  KB on, unless the function fails with these.
   `np.array([x, y])` and reductions of such lists (`np.max([x, y], axis=0)`, `np.median`, `np.add.reduce`, ...) are lazy
   there, too, where there are no more than 64 elements in a list; else they force these. So are sorts, sums that grow,
   percentiles, norms, products, copies and others (`np.argmin([x, y], axis=0)`, `np.linalg.norm([x, y], axis=0)`,

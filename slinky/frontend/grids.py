@@ -1,9 +1,11 @@
-"""Arrays that a function makes of numbers alone: lazy ones, where its arguments are small and these are not.
+"""Arrays that a function makes of numbers alone: lazy ones, where they are large.
 
 Idea. A function of a few numbers computes what it computes of grids that it makes itself: `np.linspace(-1, 1, n)`,
 `np.mgrid[:n, :n]`, `np.zeros((n, n))`. As real arrays, they and all that comes of them would be computed while it is
 traced. So lines of many numbers are lazy arrays there, and so is what has many bytes: long lines are computed by the
 formulas of NumPy's, short ones are constants. What is short stays NumPy's: loops go through it, and ask for its values.
+Where arguments are large, grids are constants of the trace, and what comes of them alone is computed once; but what is
+full of a number is lazy, for something lazy may be written to it.
 
 Invariant: elements are those of NumPy's functions, to the bit.
 """
@@ -31,30 +33,39 @@ _EXACT = 1 << 53
 """Floats count to that."""
 
 
-def are_many(shape: Sequence[Any], dtype: Any, trace: Trace) -> bool:
-    """Whether an array of a shape of integers is to be a lazy one."""
+def is_made(shape: Sequence[Any], dtype: Any, trace: Trace) -> bool:
+    """Whether an array of a shape of integers that is full of a number is to be a lazy one."""
     if not trace.makes_arrays or not all(isinstance(each, (int, np.integer)) for each in shape):
         return False
-    return min(shape, default=1) > 0 and math.prod(map(int, shape)) * np.dtype(dtype).itemsize >= SMALL_BYTES
+    if min(shape, default=1) <= 0 or math.prod(map(int, shape)) * np.dtype(dtype).itemsize < SMALL_BYTES:
+        return False
+    trace.has_made = True
+    return True
+
+
+def are_many(shape: Sequence[Any], dtype: Any, trace: Trace) -> bool:
+    """The same of a grid."""
+    return trace.makes_grids and is_made(shape, dtype, trace)
 
 
 def ramp(start: Length, step: int, count: Length, trace: Trace) -> LazyArray:
     """The integers from one on, in steps."""
+    trace.has_made |= type(count) is int
     return placed(made(Ramp(start, step), [], [((count,), np.dtype(np.int64), False)], trace)[0], trace)
 
 
 def line(numbers: Any, trace: Trace) -> Any:
     """Numbers that are there: a lazy array of them, where they are a line that is neither short nor long."""
     is_line = type(numbers) is np.ndarray and numbers.size >= LINE and numbers.nbytes < SMALL_BYTES
-    if trace.makes_arrays and is_line and numbers.size == max(numbers.shape) and numbers.dtype.kind in "iufc":
-        numbers.flags.writeable = False  # nobody else has it
+    if trace.makes_grids and is_line and numbers.size == max(numbers.shape) and numbers.dtype.kind in "iufc":
+        numbers.flags.writeable, trace.has_made = False, True  # nobody else has it
         return lifted(numbers, trace)
     return indexed_array(numbers)
 
 
 def counted(given: Sequence[Any], trace: Trace) -> LazyArray | None:
     """A long `np.arange` of integers or floats in steps forwards; None for others."""
-    if not trace.makes_arrays or not 1 <= len(given) <= 3 or not all(type(each) in (int, float) for each in given):
+    if not trace.makes_grids or not 1 <= len(given) <= 3 or not all(type(each) in (int, float) for each in given):
         return None
     start, stop = given[:2] if len(given) > 1 else (0, given[0])
     step = given[2] if len(given) > 2 else 1
@@ -70,7 +81,7 @@ def counted(given: Sequence[Any], trace: Trace) -> LazyArray | None:
 
 def spaced(start: Any, stop: Any, num: Any, endpoint: Any, trace: Trace) -> LazyArray | None:
     """A long `np.linspace` of floats; None for others."""
-    if not trace.makes_arrays or type(num) is not int or not {type(start), type(stop)} <= {int, float}:
+    if not trace.makes_grids or type(num) is not int or not {type(start), type(stop)} <= {int, float}:
         return None
     if num * 8 < SMALL_BYTES or type(endpoint) is not bool or not abs(start) + abs(stop) < math.inf:
         return None
@@ -133,7 +144,7 @@ class Grid:
         numbers = [slice(*(known(n) if type(n) is Size else self._value(n) for n in own)) for own in ends]
         if not isinstance(given, tuple):
             return line(self._own[numbers[0]], self._trace)
-        if not self._trace.makes_arrays:
+        if not self._trace.makes_grids:
             return self._own[tuple(numbers)]
         lines = np.ogrid[tuple(numbers)]
         if self._whole is None:

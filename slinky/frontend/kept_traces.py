@@ -10,7 +10,7 @@ Invariant: a trace that is kept is what the function would do again, as long as 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -29,7 +29,7 @@ from slinky.frontend.setting import WithValues, changing, with_values
 from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.telling import asks_for_identity
 from slinky.frontend.traced import Arguments, Traced
-from slinky.frontend.tracing import MOST_FUNCS, SMALL_BYTES, Abandoned, Trace
+from slinky.frontend.tracing import MOST_FUNCS, SMALL_BYTES, Abandoned, MadeArrayError, Trace
 from slinky.frontend.trees import held_by_objects, is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
 from slinky.unloaded import draws_numbers
 
@@ -72,6 +72,7 @@ class Traces:
         self.constants: set[Path] = set()
         """Where small arrays stand in arguments whose values are asked for: traces are kept for these."""
         self.tells_floats = True
+        self._makes_arrays = True
         """Whether floats are told at each call: not where the function fails if they are, or might without a trace."""
         self._asks_for_identity = False
         """Whether the function may ask whether arrays are the same."""
@@ -164,17 +165,27 @@ class Traces:
 
     def make(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
         """Call the function with lazy arrays, and floats that are told at each call; with the floats that they are,
-        where it fails. None where it cannot be traced, or does what must not be done twice.
+        where it fails, and with arrays of NumPy's in the place of lazy ones that it makes of numbers. None where it
+        cannot be traced, or does what must not be done twice.
 
         Raises `TracingError` for what is refused, and what the function raises.
         """
+        try:
+            return self._made_by(given, named, kind)
+        except MadeArrayError:
+            self._makes_arrays = False
+        return self._made_by(given, named, kind)
+
+    def _made_by(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
+        """The same, where arrays that it makes are lazy, or NumPy's. Raises `MadeArrayError` if it may be that for
+        which it fails."""
         self.reads_now()
         if not self.may_stand(given, named):
             return None
         tells_floats = self.tells_floats  # other threads may find meanwhile that the function fails with these
         try:
             return self._make(given, named, kind, tells_floats=tells_floats)
-        except SlinkyError:
+        except (SlinkyError, MadeArrayError):
             raise
         except (Exception, ToldFloatError) as error:
             has_floats = any(type(leaf) in FLOATS for _, leaf in leaves_of((given, named)))
@@ -215,12 +226,17 @@ class Traces:
     def _make(self, given: Any, named: Any, kind: Hashable, *, tells_floats: bool) -> Traced | None:
         """The same, once: by the kind of arguments, which is of floats that are not told, too."""
         broken_off: list[Trace] = []
+        fails_of_made = False
         key = _known_kind(given, named, with_floats=not tells_floats)
         try:
             made = self._made_in(broken_off, given, named, key, kind, tells_floats=tells_floats)
-        except BaseException:
+        except MadeArrayError:
+            made, fails_of_made = None, True
+        except BaseException as error:
             for trace in broken_off:
                 settle_floats(trace)
+            if isinstance(error, Exception) and not isinstance(error, SlinkyError) and _may_be_of_made(broken_off):
+                raise MadeArrayError from error
             raise
         finally:
             for trace in broken_off:
@@ -229,6 +245,8 @@ class Traces:
             trace.stand_ins.end()
             settle(trace)  # here, where no frame of it holds anything
             settle_floats(trace)
+        if fails_of_made:
+            raise MadeArrayError
         return made
 
     def _made_in(
@@ -254,7 +272,8 @@ class Traces:
         trace.stand_ins = StandIns()
         trace.chooses = rules.chooses and not rules.strict
         largest = max((leaf.nbytes for _, leaf in leaves_of((given, named)) if isinstance(leaf, np.ndarray)), default=0)
-        trace.makes_arrays = largest < SMALL_BYTES
+        trace.makes_arrays = self._makes_arrays
+        trace.makes_grids = trace.makes_arrays and largest < SMALL_BYTES
         traces.append(trace)
         own = Arguments()
         trace.tells_floats = tells_floats and key is not None and reads.reason is None  # else it is not kept
@@ -307,6 +326,8 @@ class Traces:
             self.give_up(kind, "it writes to an array that it asked for")
             return None
         except Abandoned as abandoned:
+            if _may_be_of_made(traces):
+                raise MadeArrayError from None
             leaves = [leaf for _, leaf in leaves_of((given, named))] if trace.is_abandoned_here else ()
             self._changes += not reads.hold()
             self.give_up(_of_sizes(kind, leaves), str(abandoned))
@@ -409,6 +430,11 @@ class Traces:
             for k, (name, array) in enumerate(arrays)
             if name in self._rules.donate
         )
+
+
+def _may_be_of_made(traces: Iterable[Trace]) -> bool:
+    """Whether a trace may go on where arrays that are full of a number are NumPy's."""
+    return any(trace.has_made and not trace.makes_grids for trace in traces)
 
 
 def _of_sizes(kind: Hashable, leaves: Sequence[Any]) -> Hashable:

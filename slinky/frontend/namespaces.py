@@ -22,7 +22,7 @@ import numpy as np
 from slinky.frontend.arrays import LazyArray, placed
 from slinky.frontend.calling import broadcast_to, converted, filled, lifted
 from slinky.frontend.given import lazy_arrays
-from slinky.frontend.grids import Grid, are_many, counted, crossed, indices, line, ramp, spaced
+from slinky.frontend.grids import Grid, counted, crossed, indices, is_made, line, ramp, spaced
 from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.joining import Joining
 from slinky.frontend.listed import LINALG, METHODS, OF_LISTS, OfLists, array_of, of_all_lists, of_list
@@ -90,7 +90,7 @@ class TracedNumpy(ModuleType):
         """Full of a value."""
         is_lazy = type(fill_value) is LazyArray
         kind = np.asarray(now(fill_value)).dtype if dtype is None and not is_lazy else dtype
-        if not (_has_sizes(shape) or is_lazy or self._are_many(shape, kind)) or given or named:
+        if not (_has_sizes(shape) or is_lazy or self._is_made(shape, kind)) or given or named:
             return indexed_array(np.full(shape, fill_value, dtype, *given, **named))
         own = fill_value.dtype if is_lazy else np.asarray(now(fill_value)).dtype
         value = converted(fill_value, own if dtype is None else np.dtype(dtype), self._trace)
@@ -99,13 +99,13 @@ class TracedNumpy(ModuleType):
 
     def _full(self, function: Any, shape: Any, dtype: Any, value: Any, given: Any, named: dict[str, Any]) -> Any:
         kind = np.dtype(float if dtype is None else dtype)
-        is_lazy = (_has_sizes(shape) or self._are_many(shape, kind)) and kind.kind in "biufc"
+        is_lazy = (_has_sizes(shape) or self._is_made(shape, kind)) and kind.kind in "biufc"
         if not is_lazy or given or set(named) - {"order"}:
             return indexed_array(function(shape, kind, *given, **named))
         return filled(_shape_of(shape), kind, value, self._trace).copied(named.get("order", "C"))
 
-    def _are_many(self, shape: Any, dtype: Any) -> bool:
-        return are_many(shape if isinstance(shape, (tuple, list)) else (shape,), dtype, self._trace)
+    def _is_made(self, shape: Any, dtype: Any) -> bool:
+        return is_made(shape if isinstance(shape, (tuple, list)) else (shape,), dtype, self._trace)
 
     def arange(self, *given: Any, **named: Any) -> Any:
         """Numbers in steps: lazy ones where the ends are sizes. NumPy is given computed ends as it has them: between

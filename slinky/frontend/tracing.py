@@ -73,6 +73,10 @@ class Abandoned(BaseException):
     """Tracing goes no further: the function does what no trace can follow. It is called as it is, then."""
 
 
+class MadeArrayError(Exception):
+    """Tracing goes no further where arrays that are made of numbers are lazy ones: it may, where they are NumPy's."""
+
+
 class NotFollowed(BaseException):
     """Code of NumPy's is being followed (`following`), and does what is not understood. No error of anybody's, so that
     none who catches errors sees it."""
@@ -124,8 +128,10 @@ class Trace:
         """How often it computed what."""
         self.fences: list[str] = []
         self.abandoned: str | None = None
-        self.makes_arrays = False
-        """Whether large arrays that it makes of numbers alone are lazy ones (`grids`)."""
+        self.makes_arrays = self.makes_grids = False
+        """Whether large arrays that are full of a number are lazy ones, and what else is made of numbers (`grids`)."""
+        self.has_made = False
+        """Whether it has made such arrays."""
         self.chooses = False
         """Whether its function may be called as it is because that is faster."""
         self.is_abandoned_here = False
@@ -265,6 +271,8 @@ class Trace:
         self._bytes += sum(math.prod(numbers(result.shape)) * result.dtype.itemsize for result in results)
         if self._operations >= MOST_OPERATIONS:
             raise self.abandon(f"it has more than {MOST_OPERATIONS} operations")
+        if self.has_made and not self.makes_grids and self._operations >= MANY_OPERATIONS:
+            raise self.abandon(f"it has more than {MANY_OPERATIONS} operations on arrays that it makes")
         least = LEAST_BYTES_OF_MANY * (FOR_ONE_CALL if self.asks_for_others else 1)
         if self.chooses and self._operations >= MANY_OPERATIONS and self._bytes < self._operations * least:
             self.is_abandoned_here = True
@@ -313,7 +321,7 @@ class Trace:
 
     def _is_constant(self, view: View) -> bool:
         """Whether what a view sees comes of numbers and arrays alone that are constants of the trace."""
-        if not self.makes_arrays:
+        if not self.has_made:
             return False
         nodes, views = graph_of([view])
         constants = {result.node for result in self.sources.values()}

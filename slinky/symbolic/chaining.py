@@ -18,7 +18,7 @@ from slinky.symbolic.expressions import Expr, FloorDivide
 from slinky.symbolic.facts import Facts, Rows
 from slinky.symbolic.meaning import lasting_rows
 
-_STEPS = 20
+_STEPS = 60
 _DEPTH = 6
 _LAST = 1_000_000
 
