@@ -72,7 +72,8 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/frontend/kept_traces.py",
     ("tests/test_grids.py",),
-    ("made: again", "return any(trace.has_made and not trace.makes_grids for trace in traces)", "return False"),
+    ("made: again", "return has_arrays and any(trace.has_made for trace in traces)", "return False"),
+    ("made: errors", "        self._makes_arrays &= made is None\n", "        self._makes_arrays = False\n"),
 )
 
 MUTANTS += mutants(

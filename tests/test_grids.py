@@ -281,6 +281,30 @@ def test_arrays_that_are_full_of_a_number_beside_large_arguments(f: Callable[...
         assert any(node.operation.name == "full" for node in trace.nodes) is (f in makes)
 
 
+def test_an_error_of_the_function_s_own_is_no_reason_against_lazy_ones() -> None:
+    def f(image: Any, n: int) -> Any:
+        total = np.zeros((n, n))
+        total += image[:n, :n]
+        if n > 400:
+            raise ValueError("too large")
+        return total
+
+    traced = jit(f, smallest=0)
+    for n in (401, 300):
+        for _ in range(3):
+            if n > 400:
+                with pytest.raises(ValueError, match=r"too large|broadcast"):
+                    traced(IMAGE, n)
+            else:
+                assert_same(traced(IMAGE, n), f(IMAGE, n))
+    assert "2 operations" in traced.explain(IMAGE, 300)
+
+
+def test_strict_functions_may_make_arrays_of_numpy_s() -> None:
+    traced = jit(as_it_lies, smallest=0, strict=True)
+    assert_same(traced(IMAGE), as_it_lies(IMAGE))
+
+
 ENDS = st.one_of(st.integers(-1000, 1000), st.floats(-1e6, 1e6), st.just(0.0), st.just(-0.0))
 
 

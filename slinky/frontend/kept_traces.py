@@ -9,6 +9,7 @@ Invariant: a trace that is kept is what the function would do again, as long as 
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
@@ -170,13 +171,14 @@ class Traces:
 
         Raises `TracingError` for what is refused, and what the function raises.
         """
-        try:
-            return self._made_by(given, named, kind)
-        except MadeArrayError:
-            self._makes_arrays = False
-        return self._made_by(given, named, kind)
+        if self._makes_arrays:
+            with contextlib.suppress(MadeArrayError):
+                return self._made_by(given, named, kind, makes_arrays=True)
+        made = self._made_by(given, named, kind, makes_arrays=False)
+        self._makes_arrays &= made is None
+        return made
 
-    def _made_by(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
+    def _made_by(self, given: Any, named: Any, kind: Hashable, *, makes_arrays: bool) -> Traced | None:
         """The same, where arrays that it makes are lazy, or NumPy's. Raises `MadeArrayError` if it may be that for
         which it fails."""
         self.reads_now()
@@ -184,7 +186,7 @@ class Traces:
             return None
         tells_floats = self.tells_floats  # other threads may find meanwhile that the function fails with these
         try:
-            return self._make(given, named, kind, tells_floats=tells_floats)
+            return self._make(given, named, kind, tells_floats=tells_floats, makes_arrays=makes_arrays)
         except (SlinkyError, MadeArrayError):
             raise
         except (Exception, ToldFloatError) as error:
@@ -193,7 +195,7 @@ class Traces:
             may_try = tells_floats and has_floats and reads is not None and reads.hold()
             if not may_try and not isinstance(error, ToldFloatError):
                 raise
-        made = self._make(given, named, kind, tells_floats=False)
+        made = self._make(given, named, kind, tells_floats=False, makes_arrays=makes_arrays)
         self.tells_floats = False
         return made
 
@@ -223,19 +225,21 @@ class Traces:
         found = Counter(map(id, arrays_in((given, named))))
         return found.total() == len(found) and not any(id(each) in found for each in reads.arrays())
 
-    def _make(self, given: Any, named: Any, kind: Hashable, *, tells_floats: bool) -> Traced | None:
+    def _make(self, given: Any, named: Any, kind: Hashable, *, tells_floats: bool, makes_arrays: bool) -> Traced | None:
         """The same, once: by the kind of arguments, which is of floats that are not told, too."""
         broken_off: list[Trace] = []
         fails_of_made = False
         key = _known_kind(given, named, with_floats=not tells_floats)
         try:
-            made = self._made_in(broken_off, given, named, key, kind, tells_floats=tells_floats)
+            made = self._made_in(
+                broken_off, given, named, key, kind, tells_floats=tells_floats, makes_arrays=makes_arrays
+            )
         except MadeArrayError:
             made, fails_of_made = None, True
         except BaseException as error:
             for trace in broken_off:
                 settle_floats(trace)
-            if isinstance(error, Exception) and not isinstance(error, SlinkyError) and _may_be_of_made(broken_off):
+            if isinstance(error, Exception) and _may_be_of_made(broken_off, given, named):
                 raise MadeArrayError from error
             raise
         finally:
@@ -258,6 +262,7 @@ class Traces:
         kind: Hashable,
         *,
         tells_floats: bool,
+        makes_arrays: bool,
     ) -> Traced | None:
         """The same, in a trace that is put to some others; what it left with the function's objects stays as it is."""
         reads, rules = self.reads_now(), self._rules
@@ -272,8 +277,7 @@ class Traces:
         trace.stand_ins = StandIns()
         trace.chooses = rules.chooses and not rules.strict
         largest = max((leaf.nbytes for _, leaf in leaves_of((given, named)) if isinstance(leaf, np.ndarray)), default=0)
-        trace.makes_arrays = self._makes_arrays
-        trace.makes_grids = trace.makes_arrays and largest < SMALL_BYTES
+        trace.makes_arrays, trace.makes_grids = makes_arrays, makes_arrays and largest < SMALL_BYTES
         traces.append(trace)
         own = Arguments()
         trace.tells_floats = tells_floats and key is not None and reads.reason is None  # else it is not kept
@@ -326,7 +330,7 @@ class Traces:
             self.give_up(kind, "it writes to an array that it asked for")
             return None
         except Abandoned as abandoned:
-            if _may_be_of_made(traces):
+            if _may_be_of_made(traces, given, named):
                 raise MadeArrayError from None
             leaves = [leaf for _, leaf in leaves_of((given, named))] if trace.is_abandoned_here else ()
             self._changes += not reads.hold()
@@ -432,9 +436,10 @@ class Traces:
         )
 
 
-def _may_be_of_made(traces: Iterable[Trace]) -> bool:
-    """Whether a trace may go on where arrays that are full of a number are NumPy's."""
-    return any(trace.has_made and not trace.makes_grids for trace in traces)
+def _may_be_of_made(traces: Iterable[Trace], given: Any, named: Any) -> bool:
+    """Whether a trace of what is given arrays may go on where those that are made of numbers are NumPy's."""
+    has_arrays = any(isinstance(leaf, np.ndarray) for _, leaf in leaves_of((given, named)))
+    return has_arrays and any(trace.has_made for trace in traces)
 
 
 def _of_sizes(kind: Hashable, leaves: Sequence[Any]) -> Hashable:
