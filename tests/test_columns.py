@@ -370,7 +370,7 @@ def test_random_programs() -> None:
             found: Callable[..., Any] = made[-1]
             return found
 
-        for program in programs(77, 60, in_columns(SMALL_NUMBERS)):
+        for program in programs(77, 120, in_columns(SMALL_NUMBERS)):
             assert fault(program, traced) is None, program
         assert sum(len(twins(each)) for each in made) > 5
 

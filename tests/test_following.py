@@ -12,10 +12,11 @@ import pytest
 from traced import assert_same, image, jit, kept
 
 import slinky as sl
+from slinky.frontend.abandoning import ATTEMPTS
 from slinky.frontend.arrays import LazyArray, placed
 from slinky.frontend.following import followed
 from slinky.frontend.tables import NotUnderstoodError
-from slinky.frontend.tracing import ATTEMPTS, FREE, Trace
+from slinky.frontend.tracing import FREE, Trace
 
 
 def argument(trace: Trace, array: Any) -> LazyArray:

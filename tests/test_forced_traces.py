@@ -18,7 +18,7 @@ from numpy import arange
 from traced import MACHINE, assert_same, assert_traced, image, jit, kept, sharpen
 
 import slinky as sl
-from slinky.frontend import jitting, tracing
+from slinky.frontend import making, tracing
 
 
 def test_forcing_computes_and_warns_once() -> None:
@@ -347,7 +347,7 @@ def test_functions_of_small_arrays_are_not_traced_over_and_over() -> None:
     x = image(1000)
     for k in range(20):
         assert_same(traced(x, k), x * np.float32(k))
-    assert kept(traced) == jitting.LOOKS
+    assert kept(traced) == making.LOOKS
     of_floats = sl.jit(workers=1, machine=MACHINE)(lambda x, by: x * by)
     for k in range(20):
         assert_same(of_floats(x, k / 4), x * np.float32(k / 4))

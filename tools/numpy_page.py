@@ -57,10 +57,11 @@ stays in the caches, or where the schedule saves less than a fifth of the time. 
 `np.sin`, which are faster by pieces then. Small arrays of which it makes large ones, such as one for all pairs, run by
 pieces, too.
 
-So do grids that a function makes of numbers alone, whether it has small arguments or no arrays at all: where a call has
-taken 10 ms, the next one with the same numbers is traced. In such a trace, what `np.zeros`, `ones`, `empty`, `full`,
-`arange`, `linspace`, `meshgrid`, `mgrid`, `ogrid`, `indices` and `fromfunction` make is lazy from 64 KB on, and lines
-of 256 numbers, so that no grid is ever there in full. Its trace is kept for the same integers, and any floats.
+So do grids that a function makes of numbers alone, whether it has small arguments or no arrays at all: where two calls
+have taken 10 ms, the next one with the same numbers is traced, if the function has not changed what it reads. Then what
+`np.zeros`, `ones`, `empty`, `full`, `arange`, `linspace`, `meshgrid`, `mgrid`, `ogrid`, `indices` and `fromfunction`
+make is lazy from 64 KB on, and lines of 256 numbers, so that no grid is ever there in full. Its trace is kept for the
+same integers, and any floats.
 
 ```python
 >>> @sl.jit
@@ -71,7 +72,7 @@ of 256 numbers, so that no grid is ever there in full. Its trace is kept for the
 >>> ripples(500).shape
 (500, 500)
 >>> print(ripples.explain(500))  # doctest: +ELLIPSIS
-ripples is traced: 9 operations: ...
+ripples is traced: 8 operations: ...
 
 ```
 
@@ -259,10 +260,11 @@ returned. What else cannot be watched makes it trace at each call, too; the pipe
 structure. Where each call makes a trace, the function is called as it is once, and stays so where that is faster.
 
 **Small arrays whose values are asked for** (the kernel of `sl.ndimage.convolve(image, kernel)`, `float(weights[0])`)
-are constants of a trace: up to 4096 bytes, beside an array that is eight times larger. The next call with other
-values makes another trace; 64 are kept. So are masks and indices that come of these alone: `x[month == 3].mean(axis=0)`
-takes rows by pieces, as by a mask that is known (`x[:, LAND]`, `x[[True, False, True]]`), and `out[month == 3] = rows`
-writes these rows alone: assignments in a loop, one after the other, are one copy of all of their rows.
+are constants of a trace: up to 4096 bytes, beside an array that is eight times larger, and up to 128 KB, beside one of
+64 times. The next call with other values makes another trace; 64 are kept. So are masks and indices that come of these
+alone: `x[month == 3].mean(axis=0)` takes rows by pieces, as by a mask that is known (`x[:, LAND]`,
+`x[[True, False, True]]`), and `out[month == 3] = rows` writes these rows alone: assignments in a loop, one after the
+other, are one copy of all of their rows.
 
 The function runs once for each call that traces it, and not at all for others. So a function that sets something else
 than attributes of what it is given (`global last`, `nonlocal`, `Model.count += 1`), as its code or that of functions

@@ -20,6 +20,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from slinky.frontend.abandoning import ATTEMPTS, NotFollowed
 from slinky.frontend.arrays import LazyArray
 from slinky.frontend.calling import sized
 from slinky.frontend.given import lazy_arrays, trace_of
@@ -31,7 +32,7 @@ from slinky.frontend.rearranging import product_of
 from slinky.frontend.seeing import Globals, called_by, is_meant, names_spoken, rebuilt
 from slinky.frontend.sizes import Size
 from slinky.frontend.tables import ALONG, EXACT, TABLE, TOLERANCE, NotUnderstoodError, understood
-from slinky.frontend.tracing import ATTEMPTS, NotFollowed, Trace
+from slinky.frontend.tracing import Trace
 from slinky.frontend.trees import with_leaves
 
 AS_WRITTEN = "as NumPy's code does it"

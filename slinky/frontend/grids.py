@@ -76,6 +76,8 @@ def counted(given: Sequence[Any], trace: Trace) -> LazyArray | None:
         is_plain = max(abs(start), abs(stop) + step) < 1 << 62
         return ramp(start, step, count, trace) if is_plain and count * 8 >= SMALL_BYTES else None
     length = math.ceil((stop - start) / step) if (stop - start) / step < _EXACT else 0
+    if start == 0 and math.copysign(1, start) < 0:  # NumPy has it as it is
+        return None
     return _steps(float(start), float(start + step) - float(start), length, trace)
 
 

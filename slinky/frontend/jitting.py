@@ -9,7 +9,6 @@ Invariant: a call gives what the function gives, in values, dtypes and shapes.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import sys
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from slinky.errors import SlinkyError, TracingError, cited
+from slinky.frontend.abandoning import Abandoned
 from slinky.frontend.arrays import is_traceable
 from slinky.frontend.bound import BoundJit
 from slinky.frontend.choosing import MOVED_TO, Chooser
@@ -52,7 +52,7 @@ from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.tables import ANY_PIECES
 from slinky.frontend.to_native import Moving
 from slinky.frontend.traced import Traced
-from slinky.frontend.tracing import SMALL_BYTES, Abandoned, Trace
+from slinky.frontend.tracing import SMALL_BYTES, Trace
 from slinky.frontend.trees import exact_kind, flat, leaves_of, loose_kind, with_leaves
 from slinky.frontend.trials import Trial
 from slinky.ir.given import as_float
@@ -91,7 +91,6 @@ class Jit:
         self._strict = strict
         self._given_smallest = smallest
         self._smallest = SMALL_BYTES if smallest is None else smallest
-        self._making = Making(self._smallest, is_given=smallest is not None)
         self._chooses = smallest is None and "max_bytes" not in options
         self._options = options
         self._backend = backend
@@ -100,6 +99,7 @@ class Jit:
         self._moves = moves
         rules = Rules(strict, options, by_pieces, donate, chooses=self._chooses)
         self._traces = Traces(function, rules, lambda *given: self._call_lazily(*given))
+        self._making = Making(self._traces, self._smallest, is_given=smallest is not None)
         self._ready = self._traces.ready
         self._chooser = Chooser(function, rules, self._traces, backend, moves=moves)
         self._forced = ForcedValues(self._chooser)
@@ -164,10 +164,11 @@ class Jit:
         if self._opening is None and may_open((*given, *named.values()), leaves):
             self._open()
             return self(*given, **named)
-        if not _may_trace(leaves, arrays):
+        if not arrays or not _may_trace(arrays):
             effect = self._traces.reads_now().effect if self._strict else None
             if effect is not None:  # for which objects were left as they are, with their arrays
                 self._traces.give_up(loose_kind((given, named)), effect)
+        if not _may_trace(arrays):
             return self._as_written(*given, **named)
         if any(a.size == 0 for a in arrays):
             return self._as_written(*given, **named)
@@ -196,10 +197,10 @@ class Jit:
         """Run the function as it is, unless it makes large arrays of small ones. Where it has been traced to see that,
         and the trace is not kept, it has done what it does beside results."""
         kind = exact_kind(given, named, with_floats=not self._traces.tells_floats)
-        traced, is_new = self._looked_at(given, named, leaves, arrays, kind)
-        is_large = traced is not None and self._is_large(traced, leaves)
-        if is_large:
-            self._making.found_large()
+        traced, is_new = None, False
+        if not self._donate or self._traces.may_write(given, named):
+            traced, is_new = self._making.looked_at(given, named, leaves, arrays, kind)
+        is_large = traced is not None and self._making.is_large(traced, leaves)
         if traced is not None and is_new:
             if is_large:
                 return self._run_traced(traced, given, named, leaves, is_kept=False)
@@ -220,6 +221,8 @@ class Jit:
         result = self._as_written(*given, **named)
         if not self._making.took(kind, time.perf_counter() - start):
             self._remember(given, named, self._plain)
+        elif self._opening is None and self._traces.reads_now().captured:
+            self._open()
         return result
 
     def _run(self, given: Any, named: Any, leaves: list[Any]) -> Any:
@@ -425,26 +428,6 @@ class Jit:
             self._open()
         return traced
 
-    def _looked_at(
-        self, given: Any, named: Any, leaves: list[Any], arrays: Sequence[Array], exact: Hashable | None
-    ) -> tuple[Traced | None, bool]:
-        """The trace of a function that may make large arrays of small ones, such as one for all pairs, if it is there,
-        or it was not in vain too often to make one; and whether it has been made now, and is not kept."""
-        may_make = self._making.may(arrays, exact) and (bool(arrays) or self._traces.reads_now().reason is None)
-        if not may_make or (self._donate and not self._traces.may_write(given, named)):
-            return None, False
-        key, kind = self._traces.kinds(given, named)
-        traced = self._traces.kept(key, given, named, leaves)
-        if traced is None and key is not None and self._traces.refusal(kind, leaves) is None:
-            if self._making.may_look():
-                with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
-                    traced = self._traces.make(given, named, kind)
-        return traced, traced is not None and not traced.lives_on
-
-    def _is_large(self, traced: Traced, leaves: Sequence[Any]) -> bool:
-        """Whether a trace that needs no values makes large arrays of small ones."""
-        return not traced.trace.reasons and traced.makes(self._smallest, lengths(traced.trace.sizes(leaves)))
-
     # What a person asks -------------------------------------------------------------------------------------------
 
     def wait_native(self, seconds: float | None = None) -> bool:
@@ -583,7 +566,7 @@ class Jit:
     def _asked(self, given: Any, named: Any) -> tuple[Traced | None, str]:
         """The trace for arguments, or why there is none."""
         leaves = [leaf for _, leaf in leaves_of((given, named))]
-        if not _may_trace(leaves, [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]):
+        if not _may_trace([leaf for leaf in leaves if isinstance(leaf, np.ndarray)]):
             return None, self._traces.reads_now().effect or "its arguments are no arrays of numbers"
         key, kind = self._traces.kinds(given, named)
         traced = self._traces.kept(key, given, named, leaves)
@@ -593,6 +576,6 @@ class Jit:
         return traced, self._traces.refusal(kind, leaves) or "it cannot be traced"
 
 
-def _may_trace(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:
+def _may_trace(arrays: Sequence[Any]) -> bool:
     """Whether all arrays, if there are some, are of numbers."""
     return all(is_traceable(array) for array in arrays)

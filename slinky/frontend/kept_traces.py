@@ -10,6 +10,8 @@ Invariant: a trace that is kept is what the function would do again, as long as 
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
@@ -18,6 +20,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import SlinkyError, TracingError
+from slinky.frontend.abandoning import Abandoned, MadeArrayError
 from slinky.frontend.arrays import placed
 from slinky.frontend.donating import may_be_written, parameters_of
 from slinky.frontend.effects import settle, settle_floats
@@ -30,8 +33,8 @@ from slinky.frontend.setting import WithValues, changing, with_values
 from slinky.frontend.stand_ins import StandIns
 from slinky.frontend.telling import asks_for_identity
 from slinky.frontend.traced import Arguments, Traced
-from slinky.frontend.tracing import MOST_FUNCS, SMALL_BYTES, Abandoned, MadeArrayError, Trace
-from slinky.frontend.trees import held_by_objects, is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
+from slinky.frontend.tracing import MOST_FUNCS, SMALL_BYTES, Trace
+from slinky.frontend.trees import has_many, held_by_objects, is_same_tree, kind_of, leaves_of, loose_kind, with_leaves
 from slinky.unloaded import draws_numbers
 
 KEPT_TRACES = 64
@@ -40,8 +43,12 @@ KEPT_TRACES = 64
 MOST_CHANGES = 3
 """How many times a function may change what it reads while it is traced: one that fills a cache does so once."""
 
-MANY_TIMES = 8
-"""The values of arrays are constants of traces only beside arrays that are so many times larger."""
+MOST_LEAVES = 1 << 12
+"""Of a function that returns lists or dictionaries of more objects, a trace has no results."""
+
+FEW_BYTES, MANY_TIMES, VERY_MANY_TIMES = 4096, 8, 64
+"""The values of arrays are constants of traces only beside arrays that are so many times larger; of more bytes, for
+they are compared at each call, only beside those that are larger still."""
 
 Runner = Callable[[Any], Any]
 """Takes the leaves of arguments, and gives what the function would."""
@@ -57,6 +64,16 @@ class Rules:
     donate: tuple[str, ...] = ()
     chooses: bool = False
     """Whether the function may be called as it is where that is as fast."""
+
+
+@attrs.frozen
+class _How:
+    """How a trace is made: whether it is told floats, and makes lazy arrays of numbers, and when it has taken too
+    long, by the clock."""
+
+    tells_floats: bool
+    makes_arrays: bool = True
+    ends: float = math.inf
 
 
 class Traces:
@@ -164,38 +181,39 @@ class Traces:
         reads = self.reads
         self._changes += reads is not None and not reads.hold()
 
-    def make(self, given: Any, named: Any, kind: Hashable) -> Traced | None:
+    def make(self, given: Any, named: Any, kind: Hashable, *, most_seconds: float = math.inf) -> Traced | None:
         """Call the function with lazy arrays, and floats that are told at each call; with the floats that they are,
         where it fails, and with arrays of NumPy's in the place of lazy ones that it makes of numbers. None where it
         cannot be traced, or does what must not be done twice.
 
         Raises `TracingError` for what is refused, and what the function raises.
         """
+        ends = time.perf_counter() + most_seconds
         if self._makes_arrays:
             with contextlib.suppress(MadeArrayError):
-                return self._made_by(given, named, kind, makes_arrays=True)
-        made = self._made_by(given, named, kind, makes_arrays=False)
+                return self._made_by(given, named, kind, _How(tells_floats=self.tells_floats, ends=ends))
+        how = _How(tells_floats=self.tells_floats, makes_arrays=False, ends=ends)
+        made = self._made_by(given, named, kind, how)
         self._makes_arrays &= made is None
         return made
 
-    def _made_by(self, given: Any, named: Any, kind: Hashable, *, makes_arrays: bool) -> Traced | None:
+    def _made_by(self, given: Any, named: Any, kind: Hashable, how: _How) -> Traced | None:
         """The same, where arrays that it makes are lazy, or NumPy's. Raises `MadeArrayError` if it may be that for
         which it fails."""
         self.reads_now()
         if not self.may_stand(given, named):
             return None
-        tells_floats = self.tells_floats  # other threads may find meanwhile that the function fails with these
         try:
-            return self._make(given, named, kind, tells_floats=tells_floats, makes_arrays=makes_arrays)
+            return self._make(given, named, kind, how)
         except (SlinkyError, MadeArrayError):
             raise
         except (Exception, ToldFloatError) as error:
             has_floats = any(type(leaf) in FLOATS for _, leaf in leaves_of((given, named)))
             reads = self.reads
-            may_try = tells_floats and has_floats and reads is not None and reads.hold()
+            may_try = how.tells_floats and has_floats and reads is not None and reads.hold()
             if not may_try and not isinstance(error, ToldFloatError):
                 raise
-        made = self._make(given, named, kind, tells_floats=False, makes_arrays=makes_arrays)
+        made = self._make(given, named, kind, attrs.evolve(how, tells_floats=False))
         self.tells_floats = False
         return made
 
@@ -225,15 +243,13 @@ class Traces:
         found = Counter(map(id, arrays_in((given, named))))
         return found.total() == len(found) and not any(id(each) in found for each in reads.arrays())
 
-    def _make(self, given: Any, named: Any, kind: Hashable, *, tells_floats: bool, makes_arrays: bool) -> Traced | None:
+    def _make(self, given: Any, named: Any, kind: Hashable, how: _How) -> Traced | None:
         """The same, once: by the kind of arguments, which is of floats that are not told, too."""
         broken_off: list[Trace] = []
         fails_of_made = False
-        key = _known_kind(given, named, with_floats=not tells_floats)
+        key = _known_kind(given, named, with_floats=not how.tells_floats)
         try:
-            made = self._made_in(
-                broken_off, given, named, key, kind, tells_floats=tells_floats, makes_arrays=makes_arrays
-            )
+            made = self._made_in(broken_off, given, named, key, kind, how)
         except MadeArrayError:
             made, fails_of_made = None, True
         except BaseException as error:
@@ -260,9 +276,7 @@ class Traces:
         named: Any,
         key: Hashable | None,
         kind: Hashable,
-        *,
-        tells_floats: bool,
-        makes_arrays: bool,
+        how: _How,
     ) -> Traced | None:
         """The same, in a trace that is put to some others; what it left with the function's objects stays as it is."""
         reads, rules = self.reads_now(), self._rules
@@ -277,10 +291,11 @@ class Traces:
         trace.stand_ins = StandIns()
         trace.chooses = rules.chooses and not rules.strict
         largest = max((leaf.nbytes for _, leaf in leaves_of((given, named)) if isinstance(leaf, np.ndarray)), default=0)
-        trace.makes_arrays, trace.makes_grids = makes_arrays, makes_arrays and largest < SMALL_BYTES
+        trace.makes_arrays, trace.makes_grids = how.makes_arrays, how.makes_arrays and largest < SMALL_BYTES
+        trace.ends = how.ends
         traces.append(trace)
         own = Arguments()
-        trace.tells_floats = tells_floats and key is not None and reads.reason is None  # else it is not kept
+        trace.tells_floats = how.tells_floats and key is not None and reads.reason is None  # else it is not kept
         try:
             arguments, keywords = self._lazy(trace, given, named, own, reads if key is not None else None)
             before = with_leaves((arguments, keywords), lambda leaf: leaf)
@@ -295,6 +310,8 @@ class Traces:
                 raise Abandoned(f"it sets {name}")
             held = with_values(held, [(number, name, value) for number, name, _, value in taken])
             del taken
+            if has_many(held, MOST_LEAVES):
+                raise Abandoned(f"it returns more than {MOST_LEAVES} objects")
             if trace.stand_ins.are_in(held):
                 raise Abandoned("it returns an array whose values it asks for")
             if trace.abandoned is not None:
@@ -381,7 +398,8 @@ class Traces:
             cell.is_argument = cell.is_held = False
 
         trace.take = take
-        most = min(MOST_BYTES, max((array.nbytes for array in arrays), default=0) // MANY_TIMES)
+        largest = max((array.nbytes for array in arrays), default=0)
+        most = max(min(FEW_BYTES, largest // MANY_TIMES), min(MOST_BYTES, largest // VERY_MANY_TIMES))
         number = -1
 
         def leaf(value: Any) -> Any:

@@ -19,6 +19,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import SlinkyError
+from slinky.frontend.abandoning import Abandoned
 from slinky.frontend.arrays import LazyArray
 from slinky.frontend.containers import is_labelled
 from slinky.frontend.foreign import RaisedError, foreign
@@ -27,7 +28,7 @@ from slinky.frontend.nodes import Array, numbers
 from slinky.frontend.opening import Path, paths_of
 from slinky.frontend.reals import Real
 from slinky.frontend.traced import Kept
-from slinky.frontend.tracing import Abandoned, Trace
+from slinky.frontend.tracing import Trace
 from slinky.frontend.trees import CONSTANTS, leaves_of, with_leaves
 
 _SUPPRESSED = ("All-NaN slice encountered", "Mean of empty slice")

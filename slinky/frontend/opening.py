@@ -149,7 +149,7 @@ def _constant(array: Any) -> Opened:
     return Opened(array, ("is", text_of(array.dtype), array.shape, array.strides, array.tobytes()), (), ())
 
 
-MOST_BYTES = 4096
+MOST_BYTES = 1 << 17
 """Arrays that are larger are not compared at each call."""
 
 

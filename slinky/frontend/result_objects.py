@@ -18,8 +18,8 @@ from typing import Any
 
 import attrs
 
+from slinky.frontend.abandoning import Abandoned
 from slinky.frontend.opened import Opened, attributes_of, is_plain, with_attributes
-from slinky.frontend.tracing import Abandoned
 from slinky.frontend.trees import is_named_tuple
 
 

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, cast
 import attrs
 import numpy as np
 
+from slinky.frontend.abandoning import Abandoned
 from slinky.frontend.nodes import exactly
 from slinky.frontend.opened import CAPTURED, Opened
 from slinky.frontend.traced import Kept
-from slinky.frontend.tracing import Abandoned
 from slinky.frontend.trees import leaves_of
 
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from slinky.frontend.abandoning import Abandoned
 from slinky.frontend.effects import replace
 from slinky.frontend.given import lazy_arrays
 from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.opened import CAPTURED, Opened, attributes_of, set_attributes, sets_plainly, with_attributes
 from slinky.frontend.reading import Reads, function_of
 from slinky.frontend.setting import Tally, Unread
-from slinky.frontend.tracing import Abandoned
 from slinky.frontend.trees import is_same_tree, leaves_of, with_leaves
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from slinky.frontend.abandoning import Abandoned
 from slinky.frontend.arrays import Cell, LazyArray
 from slinky.frontend.assignments import graph_of
 from slinky.frontend.donating import GivenAsItIsError, Written, may_be_written, written
@@ -31,7 +32,7 @@ from slinky.frontend.repeating import LEAST_FUNCS, Legs, legs_of
 from slinky.frontend.result_objects import maker, opened_result
 from slinky.frontend.sizes import Length, Size, are_same, expr_of, value_of
 from slinky.frontend.tables import EXACT_PIECES
-from slinky.frontend.tracing import MOST_FUNCS, Abandoned, Trace
+from slinky.frontend.tracing import MOST_FUNCS, Trace
 from slinky.frontend.trees import CONSTANTS, held_by_objects, is_named_tuple, leaves_of, with_leaves
 from slinky.frontend.views import seen
 from slinky.symbolic.expressions import Expr

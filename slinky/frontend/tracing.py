@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import math
-import threading
+import time
 import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -23,6 +23,7 @@ import attrs
 import numpy as np
 
 from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
+from slinky.frontend.abandoning import ATTEMPTS, Abandoned, NotFollowed
 from slinky.frontend.assignments import graph_of
 from slinky.frontend.halos import with_halos
 from slinky.frontend.indexed import own_array
@@ -54,6 +55,9 @@ MOST_FUNCS = 200
 MOST_OPERATIONS = 1 << 14
 """Functions of more operations are not traced to their end."""
 
+MOST_CONSTANTS = 32
+"""Of arrays that they make of numbers, no more values are asked for: each one takes as long as the array."""
+
 MANY_OPERATIONS, LEAST_BYTES_OF_MANY = 1 << 10, 2_000_000
 """Nor are those of so many, whose results have fewer bytes in the mean: to trace an operation takes 0.2 ms, about what
 NumPy takes for it on such arrays."""
@@ -67,34 +71,6 @@ that is done with such arrays."""
 
 SMALL_BYTES = 1 << 16
 """What is computed at once where all arrays take less: a pipeline costs more than it saves."""
-
-
-class Abandoned(BaseException):
-    """Tracing goes no further: the function does what no trace can follow. It is called as it is, then."""
-
-
-class MadeArrayError(Exception):
-    """Tracing goes no further where arrays that are made of numbers are lazy ones: it may, where they are NumPy's."""
-
-
-class NotFollowed(BaseException):
-    """Code of NumPy's is being followed (`following`), and does what is not understood. No error of anybody's, so that
-    none who catches errors sees it."""
-
-
-class Attempts(threading.local):
-    """The code of NumPy's that this thread follows now: how deep in each other, and what was not understood in it."""
-
-    depth = 0
-    refused: str | None = None
-
-    def refusal(self, what: str) -> NotFollowed:
-        """What to raise: nothing of this may stay in a trace."""
-        self.refused = what
-        return NotFollowed(what)
-
-
-ATTEMPTS = Attempts()
 
 
 class Trace:
@@ -136,7 +112,9 @@ class Trace:
         """Whether its function may be called as it is because that is faster."""
         self.is_abandoned_here = False
         """Whether that holds for arrays of these sizes alone: of larger ones, the function may be traced."""
-        self._operations = self._bytes = 0
+        self._operations = self._bytes = self._constants = 0
+        self.ends = math.inf
+        """When tracing takes too long, by the clock."""
         self.symbols: dict[Variable, tuple[Any, int]] = {}
         self.sources: dict[int, Result] = {}
         self.is_free = False
@@ -271,6 +249,8 @@ class Trace:
         self._bytes += sum(math.prod(numbers(result.shape)) * result.dtype.itemsize for result in results)
         if self._operations >= MOST_OPERATIONS:
             raise self.abandon(f"it has more than {MOST_OPERATIONS} operations")
+        if self.ends < math.inf and time.perf_counter() > self.ends:
+            raise self.abandon("to trace it takes longer than it does")
         if self.has_made and not self.makes_grids and self._operations >= MANY_OPERATIONS:
             raise self.abandon(f"it has more than {MANY_OPERATIONS} operations on arrays that it makes")
         least = LEAST_BYTES_OF_MANY * (FOR_ONE_CALL if self.asks_for_others else 1)
@@ -296,7 +276,12 @@ class Trace:
         If it comes of small arguments alone, traces may be kept for their values."""
         if ATTEMPTS.depth:
             raise ATTEMPTS.refusal(what)
-        if self.is_free or (views and all(map(self._is_constant, views))):
+        if self.is_free:
+            return
+        if views and all(map(self._is_constant, views)):
+            self._constants += 1
+            if self._constants > MOST_CONSTANTS:
+                raise self.abandon(f"it asks for more than {MOST_CONSTANTS} values of arrays that it makes")
             return
         small = [self.small_behind(view) for view in views]
         self.asked_for |= frozenset().union(*filter(None, small))

@@ -33,6 +33,17 @@ def leaves_of(tree: Any, name: str = "array") -> list[tuple[str, Any]]:
     return [(name, tree)]
 
 
+def has_many(tree: Any, most: int) -> bool:
+    """Whether more things than these stand in tuples, lists and dictionaries."""
+    count, waiting = 0, [tree]
+    while waiting and count <= most:
+        each = waiting.pop()
+        if type(each) is dict or isinstance(each, (tuple, list)):
+            count += len(each)
+            waiting.extend((each.values() if type(each) is dict else each) if count <= most else ())
+    return count > most
+
+
 def held_by_objects(tree: Any) -> frozenset[int]:
     """The numbers of the leaves that stand in something that was opened."""
     numbers = count()
