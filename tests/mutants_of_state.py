@@ -62,7 +62,7 @@ MUTANTS += mutants(
     "slinky/frontend/kept_traces.py",
     ("tests/test_floats_of_traces.py",),
     ("traces: who catches errors", "self.tells_floats &= takes_stand_ins", "takes_stand_ins"),
-    ("traces: libraries", "= tells_floats and key is not None and reads.reason is None", "= tells_floats"),
+    ("traces: libraries", "= how.tells_floats and key is not None and reads.reason is None", "= how.tells_floats"),
 )
 
 MUTANTS += mutants(

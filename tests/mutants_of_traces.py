@@ -57,6 +57,7 @@ MUTANTS += mutants(
     ),
     ("grids: ends of lines", "    if found is None or not endpoint:", "    if True:"),
     ("grids: steps of lines", "(num - 1 if endpoint else num)", "(num - 1)"),
+    ("grids: signs of zero", "if start == 0 and math.copysign(1, start) < 0:", "if False:"),
     ("grids: steps of floats", "float(start + step) - float(start)", "step"),
     ("grids: short lines", "numbers.size >= LINE and", ""),
 )
@@ -65,14 +66,23 @@ MUTANTS += mutants(
     "slinky/frontend/making.py",
     ("tests/test_grids.py",),
     ("making: short calls", "        if seconds < LONG_SECONDS:\n            return False\n", ""),
-    ("making: looks", "return self._looks >= 0", "return True"),
+    ("making: one call", "_CALLS = 2\n", "_CALLS = 1\n"),
+    ("making: what is changed", " or not reads.hold():", ":"),
     ("making: what was said", "0 if is_given else LOOKS", "LOOKS"),
+    ("making: random numbers", "        except RaisedError:", "        except KeyError:"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/making.py",
+    ("tests/test_forced_traces.py",),
+    ("making: looks", "and self._looks and self._traces", "and self._traces"),
 )
 
 MUTANTS += mutants(
     "slinky/frontend/kept_traces.py",
     ("tests/test_grids.py",),
     ("made: again", "return has_arrays and any(trace.has_made for trace in traces)", "return False"),
+    ("made: many objects", "if has_many(held, MOST_LEAVES):", "if False:"),
     ("made: errors", "        self._makes_arrays &= made is None\n", "        self._makes_arrays = False\n"),
 )
 
@@ -84,6 +94,7 @@ MUTANTS += mutants(
         "if self.has_made and not self.makes_grids and self._operations",
         "if False and self._operations",
     ),
+    ("made: many values", "if self._constants > MOST_CONSTANTS:", "if False:"),
     ("made: what is known", "        if not self.has_made:\n            return False\n", "        return False\n"),
 )
 
@@ -258,6 +269,11 @@ MUTANTS += mutants(
         "        if self.is_free:\n",
     ),
     ("following: fences", "            raise ATTEMPTS.refusal(name)\n", "            pass\n"),
+)
+
+MUTANTS += mutants(
+    "slinky/frontend/abandoning.py",
+    ("tests/test_following.py",),
     ("following: threads", "class Attempts(threading.local):", "class Attempts:"),
 )
 
