@@ -16,14 +16,6 @@ import numpy as np
 _Places = slice | np.ndarray[Any, Any]
 
 
-_ROWS_OF_AN_OPERATION = 8
-"""So many rows that lie anywhere are copied in the time that it takes to begin an operation."""
-
-
-def _count(places: _Places) -> int:
-    return 0 if isinstance(places, slice) else len(places)
-
-
 @attrs.frozen
 class Rows:
     """What puts rows together along an `axis`: of each, the number of the operand, and which row of that it is, as the
@@ -45,13 +37,6 @@ class Rows:
         target = np.empty((*wide[: self.axis], count, *wide[self.axis + 1 :]), operands[0].dtype)
         self.into(target, *operands)
         return target
-
-    @property
-    def operations(self) -> int:
-        """How many operations it takes: rows that are no slice are copied one by one."""
-        steps = _steps(self.numbers, self.rows)
-        apart = sum(max(_count(places), _count(rows)) for _, places, rows in steps)
-        return len(steps) + apart // _ROWS_OF_AN_OPERATION
 
     def into(self, target: Any, *operands: Any) -> None:
         """Write what it gives."""

@@ -386,8 +386,6 @@ class Calling:
     @property
     def operations(self) -> Operations:
         """How many calls it makes."""
-        if isinstance(self.function, Rows):
-            return Operations(self.function.operations)
         return Operations(1, each_turn=1 if self.goes_by_steps else 0)
 
     @property

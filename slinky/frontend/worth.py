@@ -80,6 +80,9 @@ _MORE_BY_A_THREAD = 0.7
 _TURNED_SECONDS = 1.5e-9
 """What it takes to read an element of an array whose axes are in another order, by strips."""
 
+_ROWS_SECONDS = 1e-9
+"""What it takes more to copy an element of rows that are put together by strips across them, not row after row."""
+
 _MOST_OF_ALL = 0.5
 """Where filters compute for such a share of the time, it matters little what goes through memory: then threads that
 share them help where the caches hold everything, too."""
@@ -185,6 +188,7 @@ def estimate(
         own = beside / shared_by if isinstance(node.operation, Pointwise) else beside if effort is None else 0.0
         by_pieces += own
         turned += _TURNED_SECONDS * _turned(node, of)
+        turned += _ROWS_SECONDS * math.prod(map(of, node.results[0].shape)) if is_rows(node) else 0.0
         seconds += _CALL_SECONDS + moved / machine.bandwidth(moved)
         seconds += 0.0 if _is_in_place(node) else _cleared(node, of) / machine.clearing_bandwidth
         if window is not None:
