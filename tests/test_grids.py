@@ -240,8 +240,8 @@ def test_a_generator_of_random_numbers_is_no_error() -> None:
         assert_same(traced(LINE), np.ones((LINE, LINE)))
 
 
-def test_looks_end() -> None:
-    """What asks for a value after the other, or returns very many, is not traced to its end."""
+def test_looks_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What asks for a value after the other, returns very many, or takes long is not traced to its end."""
 
     def primes(n: int) -> Any:
         found = np.ones(n, bool)
@@ -253,7 +253,10 @@ def test_looks_end() -> None:
     def listed(n: int) -> Any:
         return np.linspace(0, 1, n).tolist()
 
-    for f, why in ((primes, "values of arrays that it makes"), (listed, "objects")):
+    monkeypatch.setattr(making, "_MOST_CALLS", 0)
+    cases = [(primes, 1e9, "values of arrays that it makes"), (listed, 1e9, "objects"), (primes, 0.0, "takes longer")]
+    for f, seconds, why in cases:
+        monkeypatch.setattr(making, "_LEAST_SECONDS", seconds)
         traced = jit(f)
         for _ in range(5):
             assert_same(traced(1 << 17), f(1 << 17))
@@ -333,7 +336,30 @@ def kept_somewhere(image: Any) -> Any:
     return image[:100, :100] + CACHE["table"]
 
 
+def of_its_own_size(image: Any) -> Any:
+    """Grids as large as the argument."""
+    rows, columns = np.indices(image.shape)
+    far = np.fromfunction(lambda i, j: i + j, image.shape)
+    (first, second) = np.indices(image.shape, dtype=np.float32, sparse=True)
+    return rows * 2 - columns, image * far, first + second * image
+
+
+def full_of_other_things(image: Any) -> Any:
+    """What is no number."""
+    words, things = np.full((300, 300), "abc"), np.full((300, 300), None)
+    rows = np.full((300, 300), [1.0] * 300)
+    return image * rows + len(words[0, 0]), things[0, 0]
+
+
 OF_LARGE = [accumulated, filled_by_parts, of_a_mask, element_by_element, as_it_lies, fails_on_lazy_ones, kept_somewhere]
+
+
+@pytest.mark.parametrize("f", [of_its_own_size, full_of_other_things])
+def test_other_arrays_beside_large_arguments(f: Callable[..., Any]) -> None:
+    for traced in (jit(f, smallest=0), jit(f, smallest=0, exact=True)):
+        for image in (IMAGE, IMAGE[:9, :7].copy() if f is of_its_own_size else IMAGE):
+            for _ in range(3):
+                assert_same(traced(image), f(image))
 
 
 @pytest.mark.parametrize("f", OF_LARGE)

@@ -7,7 +7,6 @@ Invariant: the arrays have rows along the same axis, and all or one element alon
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import attrs
@@ -24,6 +23,14 @@ class Rows:
     axis: int
     numbers: bytes
     rows: bytes
+    _steps: list[tuple[int, _Places, _Places]] = attrs.field(init=False, eq=False, repr=False)
+    """What to copy: the number of an operand, where its rows come to lie, and which ones these are."""
+
+    @_steps.default
+    def _found(self) -> list[tuple[int, _Places, _Places]]:
+        whose, which = np.frombuffer(self.numbers, np.intp), np.frombuffer(self.rows, np.intp)
+        places = [(number, np.flatnonzero(whose == number)) for number in np.unique(whose).tolist()]
+        return [(number, _slice_of(there), _slice_of(which[there])) for number, there in places]
 
     @classmethod
     def of(cls, axis: int, numbers: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> Rows:
@@ -41,19 +48,8 @@ class Rows:
     def into(self, target: Any, *operands: Any) -> None:
         """Write what it gives."""
         before = (slice(None),) * self.axis
-        for number, places, rows in _steps(self.numbers, self.rows):
+        for number, places, rows in self._steps:
             target[(*before, places)] = operands[number][(*before, rows)]
-
-
-@functools.lru_cache(maxsize=256)
-def _steps(numbers: bytes, rows: bytes) -> list[tuple[int, _Places, _Places]]:
-    """What to copy: the number of an operand, where its rows come to lie, and which ones these are."""
-    whose, which = np.frombuffer(numbers, np.intp), np.frombuffer(rows, np.intp)
-    found = []
-    for number in np.unique(whose).tolist():
-        places = np.flatnonzero(whose == number)
-        found.append((number, _slice_of(places), _slice_of(which[places])))
-    return found
 
 
 def _slice_of(places: np.ndarray[Any, Any]) -> _Places:

@@ -89,8 +89,7 @@ class TracedNumpy(ModuleType):
     def full(self, shape: Any, fill_value: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
         """Full of a value."""
         is_lazy = type(fill_value) is LazyArray
-        kind = np.asarray(now(fill_value)).dtype if dtype is None and not is_lazy else dtype
-        if not (_has_sizes(shape) or is_lazy or self._is_made(shape, kind)) or given or named:
+        if not (_has_sizes(shape) or is_lazy or self._is_full_of_it(shape, fill_value, dtype)) or given or named:
             return indexed_array(np.full(shape, fill_value, dtype, *given, **named))
         own = fill_value.dtype if is_lazy else np.asarray(now(fill_value)).dtype
         value = converted(fill_value, own if dtype is None else np.dtype(dtype), self._trace)
@@ -103,6 +102,12 @@ class TracedNumpy(ModuleType):
         if not is_lazy or given or set(named) - {"order"}:
             return indexed_array(function(shape, kind, *given, **named))
         return filled(_shape_of(shape), kind, value, self._trace).copied(named.get("order", "C"))
+
+    def _is_full_of_it(self, shape: Any, value: Any, dtype: Any) -> bool:
+        number = now(value)
+        is_number = isinstance(number, (bool, int, float, complex, np.number, np.bool_))
+        kind = np.dtype(np.asarray(number).dtype if dtype is None else dtype) if is_number else None
+        return kind is not None and kind.kind in "biufc" and self._is_made(shape, kind)
 
     def _is_made(self, shape: Any, dtype: Any) -> bool:
         return is_made(shape if isinstance(shape, (tuple, list)) else (shape,), dtype, self._trace)
