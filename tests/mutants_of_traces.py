@@ -81,7 +81,7 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/frontend/kept_traces.py",
     ("tests/test_grids.py",),
-    ("made: again", "return has_arrays and any(trace.has_made for trace in traces)", "return False"),
+    ("made: again", "return has_arrays and any(trace.has_made for trace in traces)", "return False and any(())"),
     ("made: many objects", "if has_many(held, MOST_LEAVES):", "if False:"),
     ("made: errors", "        self._makes_arrays &= made is None\n", "        self._makes_arrays = False\n"),
 )

@@ -539,7 +539,7 @@ class Jit:
         if is_small and not (self._making.may(arrays, exact) and traced.makes(self._smallest, lengths(values))):
             lines.append(
                 f"called as it is: all arrays take less than {cited(self._smallest)} bytes"
-                + (f", and no call has taken {LONG_SECONDS} s" if self._making.waits_for(exact) else "")
+                + (f", and two calls have not taken {LONG_SECONDS} s" if self._making.waits_for(exact) else "")
             )
         if traced.outputs and not traced.has_no_elements(values):
             lines.append(self._chooser.in_words(traced, leaves, values))

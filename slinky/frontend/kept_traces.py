@@ -90,8 +90,9 @@ class Traces:
         self.constants: set[Path] = set()
         """Where small arrays stand in arguments whose values are asked for: traces are kept for these."""
         self.tells_floats = True
-        self._makes_arrays = True
         """Whether floats are told at each call: not where the function fails if they are, or might without a trace."""
+        self._makes_arrays = True
+        """Whether large arrays that it makes of numbers are lazy ones: the same."""
         self._asks_for_identity = False
         """Whether the function may ask whether arrays are the same."""
         self._takes = False
@@ -255,7 +256,7 @@ class Traces:
         except BaseException as error:
             for trace in broken_off:
                 settle_floats(trace)
-            if isinstance(error, Exception) and _may_be_of_made(broken_off, given, named):
+            if isinstance(error, Exception) and self._may_be_of_made(broken_off, given, named):
                 raise MadeArrayError from error
             raise
         finally:
@@ -347,7 +348,7 @@ class Traces:
             self.give_up(kind, "it writes to an array that it asked for")
             return None
         except Abandoned as abandoned:
-            if _may_be_of_made(traces, given, named):
+            if self._may_be_of_made(traces, given, named):
                 raise MadeArrayError from None
             leaves = [leaf for _, leaf in leaves_of((given, named))] if trace.is_abandoned_here else ()
             self._changes += not reads.hold()
@@ -430,6 +431,13 @@ class Traces:
         found: tuple[Any, Any] = with_leaves((given, named), leaf)
         return found
 
+    def _may_be_of_made(self, traces: Iterable[Trace], given: Any, named: Any) -> bool:
+        """Whether a trace of what is given arrays may go on where those that are made of numbers are NumPy's, and the
+        function has not changed what it reads."""
+        has_arrays = any(isinstance(leaf, np.ndarray) for _, leaf in leaves_of((given, named)))
+        reads = self.reads
+        return has_arrays and any(trace.has_made for trace in traces) and reads is not None and reads.hold()
+
     def may_be_of_tracing(self, error: Exception) -> bool:
         """Whether the function as it is may not raise this error, and may be called to see that."""
         return not (isinstance(error, SlinkyError) or self._rules.strict or self._rules.donate)
@@ -452,12 +460,6 @@ class Traces:
             for k, (name, array) in enumerate(arrays)
             if name in self._rules.donate
         )
-
-
-def _may_be_of_made(traces: Iterable[Trace], given: Any, named: Any) -> bool:
-    """Whether a trace of what is given arrays may go on where those that are made of numbers are NumPy's."""
-    has_arrays = any(isinstance(leaf, np.ndarray) for _, leaf in leaves_of((given, named)))
-    return has_arrays and any(trace.has_made for trace in traces)
 
 
 def _of_sizes(kind: Hashable, leaves: Sequence[Any]) -> Hashable:
