@@ -37,6 +37,7 @@ BENCHMARKS = {
     "workloads": "array code of applications under sl.jit: options, distances, bodies, waves, currents, contrast",
     "ordinary": "ordinary functions of arrays of some megabytes under sl.jit as it is: is it ever slower?",
     "steps": "functions that do a step again and again under sl.jit as it is: simulations, iterations",
+    "fields": "functions that make grids of their own under sl.jit as it is: fields, fractals, lines",
     "apps": "twelve applications, as written and by schedules",
     "symbolic": "expressions, proofs and bounds",
     "rewrites": "primitives and forwarding: rates, and growth with the program",
