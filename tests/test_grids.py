@@ -9,7 +9,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from numpy import linspace
 from traced import PIECES, assert_same
 
@@ -404,6 +404,8 @@ def test_strict_functions_may_make_arrays_of_numpy_s() -> None:
 ENDS = st.one_of(st.integers(-1000, 1000), st.floats(-1e6, 1e6), st.just(0.0), st.just(-0.0))
 
 
+@example(1.1, 7.999999999999999, 8193, True)  # its last step is not quite there
+@example(-0.0, 5.0, 8192, False)
 @given(ENDS, ENDS, st.integers(1 << 13, 9000), st.booleans())
 def test_long_lines_are_those_of_numpy_to_the_bit(start: float, stop: float, count: int, endpoint: bool) -> None:
     def spaced() -> Any:
