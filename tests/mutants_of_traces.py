@@ -93,6 +93,7 @@ MUTANTS += mutants(
         "made: operations",
         "if self.has_made and not self.makes_grids and self._operations",
         "if False and self._operations",
+        "they are too many when the trace has ended, too: it takes seconds to see that",
     ),
     ("made: many values", "if self._constants > MOST_CONSTANTS:", "if False:"),
     ("made: what is known", "        if not self.has_made:\n            return False\n", "        return False\n"),

@@ -396,6 +396,18 @@ def test_an_error_of_the_function_s_own_is_no_reason_against_lazy_ones() -> None
     assert "2 operations" in traced.explain(IMAGE, 300)
 
 
+def test_what_cannot_be_traced_at_all_is_no_reason_against_lazy_ones() -> None:
+    def f(image: Any, asks: bool) -> Any:
+        total = np.zeros((300, 300))
+        return image.strides if asks else total + image
+
+    traced = jit(f, smallest=0)
+    for asks in (True, False):
+        for _ in range(3):
+            assert_same(traced(IMAGE, asks), f(IMAGE, asks))
+    assert "2 operations: total, add" in traced.explain(IMAGE, False)
+
+
 def test_strict_functions_may_make_arrays_of_numpy_s() -> None:
     traced = jit(as_it_lies, smallest=0, strict=True)
     assert_same(traced(IMAGE), as_it_lies(IMAGE))
