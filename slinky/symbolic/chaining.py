@@ -18,8 +18,8 @@ from slinky.symbolic.expressions import Expr, FloorDivide
 from slinky.symbolic.facts import Facts, Rows
 from slinky.symbolic.meaning import lasting_rows
 
-_STEPS = 40
-_DEPTH = 4
+_STEPS = 20
+_DEPTH = 6
 _LAST = 1_000_000
 
 
