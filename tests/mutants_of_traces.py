@@ -69,7 +69,11 @@ MUTANTS += mutants(
     ("making: one call", "_CALLS = 2\n", "_CALLS = 1\n"),
     ("making: what is changed", " or not reads.hold():", ":"),
     ("making: what was said", "0 if is_given else LOOKS", "LOOKS"),
-    ("making: random numbers", "        except RaisedError:", "        except KeyError:"),
+    (
+        "making: random numbers",
+        "with contextlib.suppress(RaisedError), foreign():  # what cannot be",
+        "if True:  # what cannot be",
+    ),
 )
 
 MUTANTS += mutants(

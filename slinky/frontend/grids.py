@@ -23,6 +23,7 @@ from slinky.frontend.arrays import LazyArray, made, placed
 from slinky.frontend.calling import lifted
 from slinky.frontend.indexed import indexed_array
 from slinky.frontend.operations import Ramp
+from slinky.frontend.reals import known_reals
 from slinky.frontend.sizes import Length, Size, known
 from slinky.frontend.tracing import SMALL_BYTES, Trace
 
@@ -121,19 +122,15 @@ def indices(dimensions: Sequence[Any], dtype: Any, sparse: Any, trace: Trace) ->
         return None
     if not has_sizes and not are_many((1 if sparse else len(dims), *dims), kind, trace):
         return None
-    count = len(dims)
-    axes = [ramp(0, 1, n, trace).astype(kind) for n in dims]
-    laid = [axis[tuple(slice(None) if k == d else None for k in range(count))] for d, axis in enumerate(axes)]
-    return tuple(laid) if sparse else np.stack(np.broadcast_arrays(*laid))
+    laid = _across([ramp(0, 1, n, trace).astype(kind) for n in dims])
+    return laid if sparse else np.stack(np.broadcast_arrays(*laid))
 
 
 class Grid:
     """`np.ogrid` or `np.mgrid`: lazy where its ends are sizes, or it is large. `whole` makes it of its axes."""
 
-    def __init__(
-        self, trace: Trace, own: Any, value: Callable[[Any], Any], whole: Callable[[tuple[Any, ...]], Any] | None
-    ) -> None:
-        self._trace, self._own, self._value, self._whole = trace, own, value, whole
+    def __init__(self, trace: Trace, own: Any, whole: Callable[[tuple[Any, ...]], Any] | None = None) -> None:
+        self._trace, self._own, self._whole = trace, own, whole
 
     def __getitem__(self, given: Any) -> Any:
         slices = given if isinstance(given, tuple) else (given,)
@@ -142,8 +139,10 @@ class Grid:
         ends = [(0 if s.start is None else s.start, s.stop, 1 if s.step is None else s.step) for s in slices]
         if any(type(n) is Size for own in ends for n in own) and all(map(_is_forwards, ends)):
             axes = [_between(*own, self._trace) for own in ends]
-            return axes[0] if not isinstance(given, tuple) else self._of(axes)
-        numbers = [slice(*(known(n) if type(n) is Size else self._value(n) for n in own)) for own in ends]
+            if not isinstance(given, tuple):
+                return axes[0]
+            return _across(axes) if self._whole is None else self._whole(_across(axes))
+        numbers = [slice(*(known(n) if type(n) is Size else as_number(n, "a grid") for n in own)) for own in ends]
         if not isinstance(given, tuple):
             return line(self._own[numbers[0]], self._trace)
         if not self._trace.makes_grids:
@@ -156,10 +155,16 @@ class Grid:
             return indexed_array(self._own[tuple(numbers)])
         return self._whole((lifted(np.ascontiguousarray(lines[0]), self._trace), *lines[1:]))
 
-    def _of(self, axes: Sequence[Any]) -> Any:
-        count = len(axes)
-        found = tuple(axis[tuple(slice(None) if k == d else None for k in range(count))] for d, axis in enumerate(axes))
-        return found if self._whole is None else self._whole(found)
+
+def as_number(given: Any, what: str) -> Any:
+    """A number that is computed, as NumPy has it."""
+    return given._as_numpy_has_it(what) if type(given) is LazyArray else known_reals(given)
+
+
+def _across(axes: Sequence[Any]) -> tuple[Any, ...]:
+    """Lines, each along an axis of its own."""
+    count = len(axes)
+    return tuple(axis[tuple(slice(None) if k == d else None for k in range(count))] for d, axis in enumerate(axes))
 
 
 def _between(start: Length, stop: Length, step: int, trace: Trace) -> LazyArray:

@@ -164,11 +164,12 @@ class Jit:
         if self._opening is None and may_open((*given, *named.values()), leaves):
             self._open()
             return self(*given, **named)
-        if not arrays or not _may_trace(arrays):
+        may_trace = _may_trace(arrays)
+        if not (arrays and may_trace):
             effect = self._traces.reads_now().effect if self._strict else None
             if effect is not None:  # for which objects were left as they are, with their arrays
                 self._traces.give_up(loose_kind((given, named)), effect)
-        if not _may_trace(arrays):
+        if not may_trace:
             return self._as_written(*given, **named)
         if any(a.size == 0 for a in arrays):
             return self._as_written(*given, **named)

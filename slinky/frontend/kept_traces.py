@@ -291,9 +291,7 @@ class Traces:
         trace.file = getattr(getattr(self._function, "__code__", None), "co_filename", "")
         trace.stand_ins = StandIns()
         trace.chooses = rules.chooses and not rules.strict
-        largest = max((leaf.nbytes for _, leaf in leaves_of((given, named)) if isinstance(leaf, np.ndarray)), default=0)
-        trace.makes_arrays, trace.makes_grids = how.makes_arrays, how.makes_arrays and largest < SMALL_BYTES
-        trace.ends = how.ends
+        trace.makes_arrays, trace.ends = how.makes_arrays, how.ends
         traces.append(trace)
         own = Arguments()
         trace.tells_floats = how.tells_floats and key is not None and reads.reason is None  # else it is not kept
@@ -400,6 +398,7 @@ class Traces:
 
         trace.take = take
         largest = max((array.nbytes for array in arrays), default=0)
+        trace.makes_grids = trace.makes_arrays and largest < SMALL_BYTES
         most = max(min(FEW_BYTES, largest // MANY_TIMES), min(MOST_BYTES, largest // VERY_MANY_TIMES))
         number = -1
 

@@ -43,36 +43,34 @@ class Making:
         self._traces = traces
         self._smallest = smallest
         self._looks = self._most = 0 if is_given else LOOKS
-        self._long: dict[Hashable, int] = {}
-        self._seconds: dict[Hashable, float] = {}
+        self._long: dict[Hashable, list[float]] = {}
+        """The seconds of calls that took long, by kind."""
 
     def may(self, arrays: Sequence[Array], kind: Hashable | None) -> bool:
         """Whether a call may make large arrays: all pairs of elements of small ones are none, or calls take long."""
         pairs = max((a.size * a.nbytes for a in arrays), default=0)
-        return bool(self._most) and (pairs >= self._smallest or self._long.get(kind, 0) >= _CALLS)
+        return bool(self._most) and (pairs >= self._smallest or self._calls(kind) >= _CALLS)
 
     def waits_for(self, kind: Hashable | None) -> bool:
         """Whether it is to be told how long a call with arguments of just this kind takes."""
-        return kind is not None and self._looks > 0 and self._long.get(kind, 0) < _CALLS
+        return kind is not None and self._looks > 0 and self._calls(kind) < _CALLS
+
+    def _calls(self, kind: Hashable | None) -> int:
+        return len(self._long.get(kind, ()))
 
     def took(self, kind: Hashable | None, seconds: float) -> bool:
         """A call took so long; whether to wait for the next one."""
         if seconds < LONG_SECONDS:
             return False
-        try:
-            with foreign():
-                reads = self._traces.reads_now()
-        except RaisedError:  # what cannot be traced, such as what draws random numbers
-            self._most = self._looks = 0
-            return False
-        if reads.reason is not None or reads.effect is not None or not reads.hold():
+        reads = None
+        with contextlib.suppress(RaisedError), foreign():  # what cannot be traced, such as what draws random numbers
+            reads = self._traces.reads_now()
+        if reads is None or reads.reason is not None or reads.effect is not None or not reads.hold():
             self._most = self._looks = 0
             return False
         if len(self._long) >= _MOST_KINDS and kind not in self._long:
             self._long.clear()
-            self._seconds.clear()
-        self._long[kind] = self._long.get(kind, 0) + 1
-        self._seconds[kind] = seconds
+        self._long.setdefault(kind, []).append(seconds)
         return True
 
     def looked_at(
@@ -86,8 +84,8 @@ class Making:
         traced = self._traces.kept(key, given, named, leaves)
         if traced is None and key is not None and self._looks and self._traces.refusal(kind, leaves) is None:
             self._looks -= 1
-            took = self._seconds.get(exact)
-            most = math.inf if took is None else _LEAST_SECONDS + _MOST_CALLS * took
+            took = self._long.get(exact)
+            most = _LEAST_SECONDS + _MOST_CALLS * took[-1] if took else math.inf
             with contextlib.suppress(RaisedError), foreign():  # whatever it is, the function as it is will tell
                 traced = self._traces.make(given, named, kind, most_seconds=most)
         if traced is not None and self.is_large(traced, leaves):

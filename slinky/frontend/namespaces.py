@@ -22,7 +22,7 @@ import numpy as np
 from slinky.frontend.arrays import LazyArray, placed
 from slinky.frontend.calling import broadcast_to, converted, filled, lifted
 from slinky.frontend.given import lazy_arrays
-from slinky.frontend.grids import Grid, counted, crossed, indices, is_made, line, ramp, spaced
+from slinky.frontend.grids import Grid, as_number, counted, crossed, indices, is_made, line, ramp, spaced
 from slinky.frontend.indexed import indexed_array, own_array
 from slinky.frontend.joining import Joining
 from slinky.frontend.listed import LINALG, METHODS, OF_LISTS, OfLists, array_of, of_all_lists, of_list
@@ -115,8 +115,8 @@ class TracedNumpy(ModuleType):
     def arange(self, *given: Any, **named: Any) -> Any:
         """Numbers in steps: lazy ones where the ends are sizes. NumPy is given computed ends as it has them: between
         complex ones it counts otherwise."""
-        given = tuple([_value(each, "np.arange") for each in given])
-        named = {name: _value(each, "np.arange") for name, each in named.items()}
+        given = tuple([as_number(each, "np.arange") for each in given])
+        named = {name: as_number(each, "np.arange") for name, each in named.items()}
         ends = given if len(given) > 1 else (0, *given)
         step = ends[2] if len(ends) > 2 else 1
         is_plain = not named and all(type(each) in (int, Size) for each in ends) and type(step) is int and step > 0
@@ -130,7 +130,7 @@ class TracedNumpy(ModuleType):
 
     def linspace(self, start: Any, stop: Any, num: Any = 50, endpoint: Any = True, *given: Any, **named: Any) -> Any:
         """Numbers in a range, as far apart."""
-        start, stop = (_value(each, "np.linspace") for each in (start, stop))
+        start, stop = (as_number(each, "np.linspace") for each in (start, stop))
         long = None if given or named else spaced(start, stop, num, endpoint, self._trace)
         return self._line(np.linspace(start, stop, num, endpoint, *given, **named)) if long is None else long
 
@@ -148,12 +148,12 @@ class TracedNumpy(ModuleType):
     @property
     def ogrid(self) -> Any:
         """Numbers in steps, along an axis each."""
-        return Grid(self._trace, np.ogrid, _of_a_grid, None)
+        return Grid(self._trace, np.ogrid)
 
     @property
     def mgrid(self) -> Any:
         """The same, repeated to all of a box."""
-        return Grid(self._trace, np.mgrid, _of_a_grid, lambda axes: np.stack(np.broadcast_arrays(*axes)))
+        return Grid(self._trace, np.mgrid, lambda axes: np.stack(np.broadcast_arrays(*axes)))
 
     def meshgrid(self, *xi: Any, **named: Any) -> Any:
         """Lines, repeated along the others."""
@@ -268,7 +268,7 @@ def _making(function: Callable[..., Any]) -> Callable[..., Any]:
 
 _MAKING = {
     name: _making(getattr(np, name))
-    for name in (*("concatenate", "eye", "fromiter", "identity", "interp", "load", "loadtxt", "tri"),)
+    for name in ("concatenate", "eye", "fromiter", "identity", "interp", "load", "loadtxt", "tri")
 } | {"where": _making(of_all_lists(np.where))}
 """Functions that tables are made by, and that give an array of NumPy's own class whatever they are given."""
 
@@ -307,15 +307,6 @@ class _Broadcast:
     def ndim(self) -> int:
         """How many axes they have together."""
         return len(self.shape)
-
-
-def _value(given: Any, what: str) -> Any:
-    """A number that is computed, as NumPy has it."""
-    return given._as_numpy_has_it(what) if type(given) is LazyArray else known_reals(given)
-
-
-def _of_a_grid(given: Any) -> Any:
-    return _value(given, "a grid")
 
 
 def _has_sizes(shape: Any) -> bool:
