@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -52,3 +53,16 @@ def replace(path: Path, data: bytes, mode: int) -> None:
         os.chmod(name, mode)
         os.replace(name, path)
         unless_replaced.pop_all()
+
+
+def this_user() -> frozenset[int]:
+    """Who runs this process; nobody where there are no users."""
+    return frozenset([os.getuid()]) if hasattr(os, "getuid") else frozenset()
+
+
+def is_of(path: Path, owners: frozenset[int]) -> bool:
+    """Whether a file or folder belongs to one of these users, and nobody else can write to it."""
+    if not hasattr(os, "getuid"):
+        return True
+    found = path.stat()
+    return found.st_uid in owners and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

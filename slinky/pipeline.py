@@ -326,6 +326,10 @@ class Pipeline:
         """
         return self
 
+    def _running_for(self, /, *arrays: object, **scalars: Any) -> Pipeline:
+        """The same, of which nothing need be known but what runs."""
+        return self
+
     def _rehearse(self, arrays: tuple[object, ...], scalars: dict[str, float], threads: int | None) -> RunStatistics:
         from slinky.runtime.rehearsal import rehearse
 

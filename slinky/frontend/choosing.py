@@ -193,7 +193,7 @@ class Chooser:
         one, of which threads may share more."""
         try:
             plan = self.plan_in_c(traced)
-            found: Pipeline = plan.pipeline.scheduled_for(*given.shapes, **plan.scalars(*given.numbers))
+            found: Pipeline = plan.pipeline._running_for(*given.shapes, **plan.scalars(*given.numbers))
         except SchedulingError:
             return None
         by_numpy, in_loops = (self._estimate(each, traced, given.of) for each in (scheduled, found))
@@ -437,9 +437,18 @@ class Chooser:
             is_used = is_used or (not is_clear and any(self._is_worth_while(traced, given, scheduled)))
         is_tried = runs is not None and self._may_be_tried(traced, runs, given.of)
         contest = traced.found_contest(shapes, runs) if runs is not None and is_tried else None
-        if getattr(runs, "runs_c", False) and self._moves:
-            scheduled = self._in_loops(traced, given, scheduled) or scheduled
-        return schedule_in_words(scheduled, runs, contest, is_used=is_used)
+        is_in_loops = getattr(runs, "runs_c", False) and self._moves
+        is_in_loops = is_in_loops and self._in_loops(traced, given, scheduled) is not None
+        told = _with_reasons(self.plan_in_c(traced) if is_in_loops else self.plan(traced), given)
+        return schedule_in_words(told, runs, contest, is_used=is_used)
+
+
+def _with_reasons(plan: Lowered, given: Given) -> Pipeline:
+    """The schedule of a pipeline, made by this process: it knows why it is so."""
+    try:
+        return plan.pipeline.scheduled_for(*given.shapes, **plan.scalars(*given.numbers))
+    except SchedulingError:
+        return plan.unscheduled
 
 
 def _is_exact(traced: Planned) -> bool:

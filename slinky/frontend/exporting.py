@@ -28,7 +28,7 @@ from slinky.frontend.captures import captured, name_of, source_of
 from slinky.frontend.to_native import Runs
 from slinky.ir.serialisation import program_from_json, program_to_numbered_json
 from slinky.ir.statements import Program
-from slinky.kept import as_path, replace
+from slinky.kept import as_path, is_of, replace, this_user
 from slinky.pipeline import Pipeline
 
 FORMAT = "slinky export"
@@ -147,14 +147,13 @@ def _folder(directory: object) -> Path:
 
 def _made(folder: Path) -> Path:
     """The folder, made if it is not there, in which nobody else can write."""
-    compiling = import_module("slinky.native.compiling")
     try:
         if not folder.exists():
             folder.mkdir(parents=True)
             folder.chmod(0o755)
         if not folder.is_dir():
             raise ExportError(f"{folder} is no folder of yours alone: it is a file")
-        if not compiling.is_of(folder, compiling.this_user()):
+        if not is_of(folder, this_user()):
             raise ExportError(f"{folder} is no folder of yours alone: others could put code there")
     except OSError as error:
         raise ExportError(f"{folder} cannot be written to: {error}") from None
@@ -391,8 +390,7 @@ class Loaded:
 
 def _require_ours(path: Path) -> None:
     """Raises `ExportError` if somebody else than the user and the administrator can write to it."""
-    compiling = import_module("slinky.native.compiling")
-    if not compiling.is_of(path, compiling.this_user() | {0}):
+    if not is_of(path, this_user() | {0}):
         raise ExportError(f"{path} is not loaded: others than you can write to it")
 
 

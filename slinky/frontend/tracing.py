@@ -555,7 +555,7 @@ def scheduled_for(
 ) -> Pipeline:
     """The schedule of a pipeline for such arrays, or arrays of such shapes; the pipeline as it is if there is none."""
     try:
-        found: Pipeline = pipeline.scheduled_for(*arrays, *outputs, **scalars)
+        found: Pipeline = pipeline._running_for(*arrays, *outputs, **scalars)
         return found
     except SchedulingError:
         return Pipeline(pipeline._version)

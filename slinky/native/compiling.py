@@ -23,7 +23,6 @@ import platform
 import re
 import shlex
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
@@ -36,7 +35,7 @@ from typing import Any
 import attrs
 
 from slinky.errors import CompilationError
-from slinky.kept import cache_folder
+from slinky.kept import cache_folder, is_of, this_user
 from slinky.native import commands
 from slinky.native.background import BACKGROUND
 from slinky.runtime import forks
@@ -490,19 +489,6 @@ def _remove_at_exit(folder: Path, process: int) -> None:
     if os.getpid() == process:
         BACKGROUND.end()  # what still compiles would write to it
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def this_user() -> frozenset[int]:
-    """Who runs this process; nobody where there are no users."""
-    return frozenset([os.getuid()]) if hasattr(os, "getuid") else frozenset()
-
-
-def is_of(path: Path, owners: frozenset[int]) -> bool:
-    """Whether a file or folder belongs to one of these users, and nobody else can write to it."""
-    if not hasattr(os, "getuid"):
-        return True
-    found = path.stat()
-    return found.st_uid in owners and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def has_wide_vectors() -> bool:

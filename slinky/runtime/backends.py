@@ -63,6 +63,11 @@ def require_backend(name: object) -> None:
         raise ArgumentError(f"there is no back end {cited(name)}; there are {', '.join(others)} and {last}")
 
 
+def is_own(name: str) -> bool:
+    """Whether the back end of this name is one of slinky's own."""
+    return _registered.get(name, "").startswith("slinky.")
+
+
 def fast_backend(name: str) -> str:
     """The back end that computes as this one does, and may round otherwise. Raises `ArgumentError` if there is none."""
     if name not in ("native", "native-fast"):

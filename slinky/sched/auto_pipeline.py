@@ -15,8 +15,8 @@ from typing import Any
 
 import slinky as sl
 from slinky.errors import cited
-from slinky.runtime.collector import collector_paused
 from slinky.sched.automatic import auto_schedule, require_options
+from slinky.sched.kept_schedules import kept_or_made
 
 _Key = tuple[object, ...]
 
@@ -28,10 +28,11 @@ class AutoPipeline(sl.Pipeline):
     an ordinary pipeline. `scheduled_for` is what runs.
     """
 
-    __slots__ = ("_found", "_options")
+    __slots__ = ("_found", "_made", "_options")
 
     _options: dict[str, Any]
     _found: dict[_Key, sl.Pipeline]
+    _made: dict[_Key, sl.Pipeline]
 
     def __init__(self, p: sl.Pipeline, **options: Any) -> None:
         if not isinstance(p, sl.Pipeline):
@@ -39,6 +40,7 @@ class AutoPipeline(sl.Pipeline):
         super().__init__(p._version)
         object.__setattr__(self, "_options", options)
         object.__setattr__(self, "_found", {})
+        object.__setattr__(self, "_made", {})
 
     def __repr__(self) -> str:
         return super().__repr__().replace("<Pipeline", "<AutoPipeline", 1)
@@ -53,28 +55,38 @@ class AutoPipeline(sl.Pipeline):
 
     def scheduled_for(self, /, *arrays: object, **scalars: Any) -> sl.Pipeline:
         """The pipeline that runs on arrays like these, or of these shapes. Raises what `auto_schedule` raises."""
+        key = (self._backend, *range_of(arrays, scalars))
+        found = self._made.get(key)
+        if found is None:
+            options = {**self._options, "backend": self._backend}
+            found = self._made.setdefault(key, auto_schedule(sl.Pipeline(self._version), *arrays, **scalars, **options))
+        return found
+
+    def _running_for(self, /, *arrays: object, **scalars: Any) -> sl.Pipeline:
+        """The same, of which nothing may be known but what runs: another process may have found it."""
         return self._scheduled(self._backend, arrays, scalars)
 
     def _scheduled(self, backend: str, arrays: tuple[object, ...], scalars: dict[str, Any]) -> sl.Pipeline:
         """The same for a back end."""
         key = (backend, *range_of(arrays, scalars))
-        found = self._found.get(key)
+        found = self._found.get(key, self._made.get(key))
         if found is None:
             options = {**self._options, "backend": backend}
-            with collector_paused():
-                scheduled = auto_schedule(sl.Pipeline(self._version), *arrays, **scalars, **options)
+            scheduled, is_made = kept_or_made(sl.Pipeline(self._version), arrays, scalars, options)
             found = self._found.setdefault(key, scheduled)
+            if is_made:
+                self._made.setdefault(key, found)
         return found
 
     def __call__(self, /, *arrays: object, **scalars: float) -> Any:
         """Run as `Pipeline` does, by the schedule for arrays like these, and by the back end that it was made for."""
-        found = self.scheduled_for(*arrays, **scalars)
+        found = self._running_for(*arrays, **scalars)
         run = found if self._backend == "python" else found.compile(backend=self._backend)
         return run(*arrays, **scalars)
 
     def bind(self, /, *arrays: object, **scalars: float) -> Any:
         """Fix the arguments, as `Pipeline.bind` does, of the schedule for arrays like these."""
-        found = self.scheduled_for(*arrays, **scalars)
+        found = self._running_for(*arrays, **scalars)
         if self._backend == "python":
             return found.bind(*arrays, **scalars)
         return found.compile(backend=self._backend).bind(arrays, scalars)
@@ -90,11 +102,11 @@ class AutoPipeline(sl.Pipeline):
 
     def memory(self, /, *arrays: object, threads: int | None = None, **scalars: float) -> Any:
         """What the intermediates of a run on arrays like these take."""
-        return self.scheduled_for(*arrays, **scalars).memory(*arrays, threads=threads, **scalars)
+        return self._running_for(*arrays, **scalars).memory(*arrays, threads=threads, **scalars)
 
     def estimate(self, /, *arrays: object, threads: int | None = None, **scalars: float) -> Any:
         """What a run on arrays like these will count."""
-        return self.scheduled_for(*arrays, **scalars).estimate(*arrays, threads=threads, **scalars)
+        return self._running_for(*arrays, **scalars).estimate(*arrays, threads=threads, **scalars)
 
     def _for(self, arrays: tuple[object, ...], options: dict[str, Any]) -> sl.Pipeline:
         """The schedule for a run with these options, among which are the scalars."""

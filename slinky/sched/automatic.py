@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import attrs
@@ -23,6 +24,7 @@ from slinky.errors import cited
 from slinky.ir.given import is_flag
 from slinky.runtime.backends import require_backend
 from slinky.runtime.collector import collector_paused
+from slinky.runtime.estimates import estimate_for
 from slinky.sched.choices import ABOUT_AS_GOOD, Aims
 from slinky.sched.explaining import Decision, Explanation, ProgramBytes, explained
 from slinky.sched.group_loops import in_loops
@@ -93,12 +95,13 @@ def _auto_schedule(
     if type(p) is not sl.Pipeline:  # what is scheduled by itself would be so again, with nothing done
         p = sl.Pipeline(p._version)
     found = relations_for(aims.backend, p, arrays, scalars)
-    before = ProgramBytes(p, found, aims.workers)
+    before = ProgramBytes(partial(estimate_for, p.program, found.values, aims.workers))
     least: tuple[int, sl.Pipeline] | None = None
     for tried in _aims(aims, max_bytes):
         each, again = _grouped(p, found, tried)
         made = in_loops(p, found, again, each)
-        scheduled, after = made.pipeline, ProgramBytes(made.pipeline, found, each.workers)
+        scheduled = made.pipeline
+        after = ProgramBytes(partial(estimate_for, scheduled.program, found.values, each.workers))
         if max_bytes is None or int(after) <= max_bytes:
             told = Explanation(
                 each.machine,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -19,9 +18,8 @@ import attrs
 import numpy as np
 
 import slinky as sl
-from slinky.runtime.estimates import Estimate, estimate_for
+from slinky.runtime.estimates import Estimate
 from slinky.sched.machines import Machine
-from slinky.sched.relations import Relations
 
 Why: TypeAlias = object
 """Why something is not otherwise: text, or what is put into words when somebody reads it."""
@@ -106,8 +104,8 @@ class ProgramBytes:
     """What the intermediates of a program take in a run, counted when somebody asks: to count that takes a tenth of the
     time in which a schedule is found. It says then what it said before, and holds the program no more."""
 
-    def __init__(self, p: sl.Pipeline, relations: Relations, workers: int) -> None:
-        self._counts: Callable[[], Estimate] | None = partial(estimate_for, p.program, relations.values, workers)
+    def __init__(self, counts: Callable[[], Estimate]) -> None:
+        self._counts: Callable[[], Estimate] | None = counts
         self._count = 0
 
     def __int__(self) -> int:

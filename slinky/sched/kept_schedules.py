@@ -1,0 +1,119 @@
+"""Automatic schedules that processes share: what is found for a program is kept for others that have the same one.
+
+Idea. `auto_schedule` gives the same for the same program, sizes and machine, so that is the question, with what is
+called named by its code, and the answer the program that it made, with what the model says of it. Callbacks are not
+kept: they are those of the program that is given. Of a schedule that was kept nobody knows the steps, nor the reasons:
+who asks for these has it made again.
+
+Invariant: a program that is read was proved to give what the program gives that was asked about: it is the same but for
+callbacks, of which nothing but what they are declared to read and write goes into a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+import slinky as sl
+from slinky.cursors.lineages import origin
+from slinky.cursors.versions import Version
+from slinky.ir.packing import packed, unpacked
+from slinky.kept_answers import Answers
+from slinky.runtime.backends import has_loops, is_own
+from slinky.runtime.collector import collector_paused
+from slinky.runtime.estimates import estimate_for
+from slinky.runtime.stand_ins import values_of
+from slinky.sched.automatic import auto_schedule
+from slinky.sched.explaining import Explanation, ProgramBytes, explain, explained
+from slinky.sched.machines import this_machine_for
+
+_ANSWERS = Answers("schedules")
+
+
+def kept_or_made(
+    p: sl.Pipeline, arrays: Sequence[object], scalars: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[sl.Pipeline, bool]:
+    """What `auto_schedule` makes of a pipeline, and whether it was made now. Raises what that raises."""
+    others: list[Any] = []
+    question = _question(p, arrays, scalars, options, others)
+    kept = None if question is None else _ANSWERS.find(question)
+    if kept is not None:
+        return _read(kept, p, arrays, scalars, others), False
+    made: sl.Pipeline = auto_schedule(p, *arrays, **scalars, **options)
+    if question is not None:
+        _keep(question, made, others)
+    return made, True
+
+
+def _question(
+    p: sl.Pipeline,
+    arrays: Sequence[object],
+    scalars: Mapping[str, Any],
+    options: Mapping[str, Any],
+    others: list[Any],
+) -> bytes | None:
+    """All that a schedule depends on; None where that cannot be said."""
+    backend = options.get("backend", "python")
+    sizes, numbers = [*map(_told_of_array, arrays)], [(name, _told_of_number(scalars[name])) for name in sorted(scalars)]
+    if not is_own(backend) or None in sizes or any(told is None for _, told in numbers):
+        return None
+    machine = options.get("machine") or this_machine_for(backend)
+    workers = options.get("workers") or machine.cores
+    limits = (machine, workers, options.get("max_bytes"), backend, backend != "python" and has_loops(backend))
+    asked = packed((p.program, sizes, numbers, limits), others)
+    return None if asked is None else b"\0".join([asked, *(repr(_told(each)).encode() for each in others)])
+
+
+def _told_of_array(given: object) -> object:
+    """What is asked of an array, or a shape; None for anything else."""
+    if type(given) is np.ndarray:
+        return given.shape, given.dtype.str
+    is_shape = type(given) is tuple and all(type(n) is int for n in given)
+    return given if is_shape else None
+
+
+def _told_of_number(given: object) -> object:
+    """What is asked of a scalar: of a float, that it is one. None for what is no number of Python's."""
+    return given if type(given) in (int, bool) else "float" if type(given) is float else None
+
+
+def _told(other: Any) -> object:
+    """What is asked of something that a program calls or holds: no proof rests on it, but how good a schedule is."""
+    if isinstance(other, np.ndarray):
+        return other.shape, other.dtype.str
+    kind, code = type(other), getattr(other, "__code__", None)
+    name = f"{getattr(other, '__module__', '')}.{getattr(other, '__qualname__', getattr(other, '__name__', ''))}"
+    if isinstance(other, FunctionType) and isinstance(code, CodeType):
+        return name, *_told_of_code(code)
+    return f"{kind.__module__}.{kind.__qualname__}", name, _told(other.func) if hasattr(other, "func") else None
+
+
+def _told_of_code(code: CodeType) -> tuple[object, ...]:
+    inner = [_told_of_code(each) for each in code.co_consts if isinstance(each, CodeType)]
+    return code.co_code, code.co_names, inner
+
+
+def _keep(question: bytes, made: sl.Pipeline, others: list[Any]) -> None:
+    told = explain(made)
+    known = len(others)
+    model = told.machine, told.workers, told.seconds, told.unscheduled_seconds, told.backend
+    answer = packed((made.program, *model), others)
+    if answer is not None and len(others) == known:
+        _ANSWERS.keep(question, answer)
+
+
+def _read(
+    kept: bytes, p: sl.Pipeline, arrays: Sequence[object], scalars: Mapping[str, Any], others: Sequence[Any]
+) -> sl.Pipeline:
+    with collector_paused():
+        program, machine, workers, seconds, unscheduled_seconds, backend = unpacked(kept, others)
+        found = sl.Pipeline(Version(program, origin("auto_schedule")))
+
+    def counted(each: sl.Pipeline) -> ProgramBytes:
+        return ProgramBytes(lambda: estimate_for(each.program, values_of(p._completing(), arrays, scalars), workers))
+
+    told = Explanation(machine, workers, seconds, unscheduled_seconds, counted(found), counted(p), (), backend=backend)
+    return explained(found, told)
