@@ -1,9 +1,9 @@
 """What one process has found out, for others that ask the same: schedules, and plans in C.
 
 Idea. An answer that takes long to find and follows from what was asked is kept in a file of the user's cache folder,
-which is named by a digest of the question. The question stands in it as a whole, with a digest of all that is there: one
-that was cut short by a full disk is none. The code that found the answer, as its files tell it, is part of the question,
-so nothing of another version is ever read.
+which is named by a digest of the question. The question stands in it as a whole, with a digest of all that is there:
+one that was cut short by a full disk is none. The code that found the answer, as its files tell it, is part of the
+question, so nothing of another version is ever read.
 
 Invariants: an answer is given to the very question that it was kept for. None is read that somebody else can write to.
 Where nothing can be kept, nothing is, and nobody is told: it is found again.

@@ -38,7 +38,7 @@ from slinky.frontend.repeating import Leg, Legs, Stretch, legs_of
 from slinky.frontend.running import runner, without_arrays
 from slinky.frontend.sizes import Length, lengths
 from slinky.frontend.tables import EXACT_PIECES
-from slinky.frontend.to_native import Move, Moving, Runs, may_move
+from slinky.frontend.to_native import Move, Moving, Runs, may_move, moved_before
 from slinky.frontend.traced import Traced
 from slinky.frontend.tracing import PLANS, func_title, scheduled_for
 from slinky.frontend.worth import Estimate, computed_bytes, estimate, is_exact_arithmetic
@@ -364,9 +364,10 @@ class Chooser:
         plan = scheduled.compile(backend=self._backend)
         return plan if getattr(plan, "runs_c", False) else None
 
-    def _moving(self, traced: Planned, given: Given, scheduled: Pipeline | None, *, stays: bool) -> Move:
+    def _moving(self, traced: Planned, given: Given, scheduled: Pipeline | None, *, stays: bool) -> Runs | None:
         """What runs a schedule, which is made if it is not there, by its Python plan, and by a native one when that is
-        there. Where there will be none, it `stays` with the former, or the function is called as it is."""
+        there. Where there will be none, it `stays` with the former, or the function is called as it is. What a process
+        has found before is so from the beginning."""
         own, its, shapes = weakref.ref(self), weakref.ref(traced), given.shapes
 
         def by_numpy() -> Pipeline | None:
@@ -383,6 +384,9 @@ class Chooser:
                 trace.scheduled[shapes] = plan
                 chooser._traces.ready.clear()  # they enter what chooses
 
+        is_known, plan = (False, None) if scheduled is None else moved_before(scheduled, in_loops)
+        if is_known and scheduled is not None:
+            return plan or (scheduled.compile() if stays else None)
         return Move(scheduled, by_numpy, in_loops, self._function.__name__, settle, stays=stays)
 
     def in_words(self, traced: Traced, leaves: Sequence[Any], values: Mapping[Expr, int]) -> str:

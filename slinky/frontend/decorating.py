@@ -106,7 +106,7 @@ def jit(
     if not is_number or not least >= 0:
         raise TracingError(f"smallest takes a number of bytes, got {cited(smallest)}")
     if given:  # they are those of schedules, which nobody needs before a function is called
-        import_module("slinky.sched.automatic").require_options(**options, backend="python", who="jit")
+        import_module("slinky.sched.options").require_options(**options, backend="python", who="jit")
     pieces = EXACT_PIECES if exact else ANY_PIECES
     backend = ("native-fast" if fast else "native") if native else "python"
 

@@ -24,6 +24,8 @@ import numpy as np
 
 from slinky.errors import CompilationError, CompilationFailedWarning
 from slinky.frontend.places import user_frame
+from slinky.ir.packing import packed
+from slinky.kept_answers import Answers
 from slinky.pipeline import Pipeline
 
 PATIENCE = 0.25
@@ -190,6 +192,32 @@ class Move(Moving):
             )
 
 
+_ANSWERS = Answers("moves")
+_IS_IN_C, _IS_NOT = b"1", b"0"
+
+
+def _asked(scheduled: Pipeline) -> bytes | None:
+    """What to ask of a schedule: whether it has moved to C before, in some process."""
+    return packed(scheduled.program, [])
+
+
+def moved_before(scheduled: Pipeline, in_loops: Callable[[Pipeline], Pipeline | None]) -> tuple[bool, Any]:
+    """Whether it is known, from some process before, what becomes of a schedule in C, and its native plan: None where
+    there is none, or that is not kept."""
+    asked = _asked(scheduled)
+    found = None if asked is None else _ANSWERS.find(asked)
+    if found != _IS_IN_C:
+        return found is not None, None
+    from slinky.native.compiling import NotKeptError, waiting_for_none
+
+    try:
+        with waiting_for_none():
+            plan = _native_plan(scheduled, in_loops, is_apart=False)
+    except NotKeptError:
+        return False, None
+    return True, plan
+
+
 def native_state(plan: Runs | None) -> str | None:
     """How far a schedule is on its way to C, in words; None if it has not set out."""
     if isinstance(plan, Move):
@@ -202,18 +230,25 @@ def _lies_apart(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.shape[-1:] > (1,) and array.strides[-1] != array.itemsize
 
 
-def _native_plan(pipeline: Pipeline | None, in_loops: Callable[[Pipeline], Pipeline | None], *, is_apart: bool) -> Any:
+def _native_plan(by_numpy: Pipeline | None, in_loops: Callable[[Pipeline], Pipeline | None], *, is_apart: bool) -> Any:
     """The native plan of a schedule, or of the one for loops, ready to run, also on arrays that lie `apart`, if it is
     to be; None if C does nothing in it. Raises `CompilationError`."""
-    from slinky.native.plans import has_exact_code
-
-    pipeline = None if pipeline is None else in_loops(pipeline) or pipeline
-    if pipeline is None or not has_exact_code(pipeline.program):
+    if by_numpy is None:
         return None
-    plan: Any = pipeline.compile(backend="native-exact")
-    if not plan.runs_c:
-        return None
-    if is_apart:
+    plan = _exact_plan(in_loops(by_numpy) or by_numpy)
+    if (asked := _asked(by_numpy)) is not None:
+        _ANSWERS.keep(asked, _IS_NOT if plan is None else _IS_IN_C)
+    if plan is not None and is_apart:
         with contextlib.suppress(CompilationError):  # what fails is tried again where such arrays come, and said then
             plan.make_second()
     return plan
+
+
+def _exact_plan(pipeline: Pipeline) -> Any:
+    """The native plan of a pipeline; None if C does nothing in it."""
+    from slinky.native.plans import has_exact_code
+
+    if not has_exact_code(pipeline.program):
+        return None
+    plan: Any = pipeline.compile(backend="native-exact")
+    return plan if plan.runs_c else None

@@ -451,7 +451,7 @@ class Plans:
         Raises `OperationError` for options that make no sense.
         """
         limits = {what: options.get(what) for what in ("max_bytes", "workers", "machine")}
-        import_module("slinky.sched.automatic").require_options(**limits, backend=options.get("backend", "python"))
+        import_module("slinky.sched.options").require_options(**limits, backend=options.get("backend", "python"))
         nodes, outputs = with_halos(*computed_before_windows(nodes, outputs), in_loops=in_loops)
         key = structure(nodes, outputs)
         made_for = (name, tuple(sorted(options.items(), key=str)), by_pieces, in_loops, to_bits)

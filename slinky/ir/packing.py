@@ -1,8 +1,8 @@
 """What is made of programs as bytes: to compare it with what another process made, and to read it again.
 
-Idea. Expressions, statements and funcs are pickled, by what they consist of. All else in them, such as callbacks, ufuncs
-and arrays, is named by a number, in the order in which it is met: whoever reads the bytes gives the same things, or
-those that stand for them. So no code of somebody else runs, neither here nor when the bytes are read, and a callback
+Idea. Expressions, statements and funcs are pickled, by what they consist of. All else in them, such as callbacks,
+ufuncs and arrays, is named by a number, in the order in which it is met: whoever reads the bytes gives the same things,
+or those that stand for them. So no code of somebody else runs, neither here nor when the bytes are read, and a callback
 that is read is the very object that it was.
 
 Invariants: bytes that are equal, read with the same things, give equal programs, of statements with identities of their
@@ -141,5 +141,3 @@ def _is_named(given: Any) -> bool:
 
 def _is_of(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
-
-

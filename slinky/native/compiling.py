@@ -28,6 +28,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -174,6 +176,10 @@ class NotShippedError(CompilationError):
     """A library is asked for that was not compiled before."""
 
 
+class NotKeptError(CompilationError):
+    """Who asks for a library waits for no compiler, and none has made it before."""
+
+
 class NoRoomError(CompilationError):
     """A folder takes no more."""
 
@@ -258,6 +264,19 @@ class _Library(ctypes.CDLL):
             raise CompilationError(f"what was compiled shows no function {name!r}: {error}") from None
 
 
+_waits_for_none = ContextVar("slinky_waits_for_no_compiler", default=False)
+
+
+@contextlib.contextmanager
+def waiting_for_none() -> Iterator[None]:
+    """Libraries are loaded that are kept, for others `NotKeptError` is raised."""
+    before = _waits_for_none.set(True)
+    try:
+        yield
+    finally:
+        _waits_for_none.reset(before)
+
+
 class _UnderWay:
     """The libraries that threads of this process compile now."""
 
@@ -268,6 +287,8 @@ class _UnderWay:
     def compiled(self, text: str, made_by: Compiler, path: Path) -> None:
         """Compile a library, or wait for another thread that does. Raises `CompilationError`."""
         while not _is_kept(text, path):
+            if _waits_for_none.get():
+                raise NotKeptError(f"{path} is not there")
             with self._lock:
                 other = self._ends.get(path)
                 if other is None:

@@ -26,7 +26,6 @@ from slinky.ir.statements import LoweredFunc, Program
 from slinky.native.ahead import inputs_in
 from slinky.native.apart import Second
 from slinky.native.array_texts import ARRAYS
-from slinky.native.carriers import exception_bits
 from slinky.native.embedding import c_function_of
 from slinky.native.entering import (
     GIVEN,
@@ -99,27 +98,38 @@ def _any(func: LoweredFunc) -> bool:
     return True
 
 
-def with_nests(
-    tree: PlanTree, second: Second, program: Program, may_do: Callable[[LoweredFunc], bool] = _any
-) -> PlanTree:
-    """The plan tree of a program that calls C functions for its nests, of funcs that C `may_do`; the same one where
-    there are none. A `second` library will be that for arrays of which elements lie apart.
+@attrs.frozen(eq=False)
+class InNests:
+    """The plan tree of a program with nests as such, and these; the C file that has their functions, and, when it is
+    wanted, that for all arrays."""
 
-    Raises `CompilationError` if the compiler fails.
-    """
-    made_by = second.made_by
-    bits = exception_bits(made_by)
-    if bits is None:
-        return tree
+    tree: PlanTree
+    nests: tuple[NestText, ...]
+    text: str
+    general: Callable[[], str]
+
+
+def in_nests(tree: PlanTree, program: Program, may_do: Callable[[LoweredFunc], bool] = _any) -> InNests | None:
+    """The nests of the plan tree of a program, of funcs that C `may_do`; None where there are none."""
     with collector_paused():
         found = Nests(tree, WatchedLines, program, may_do)
         changed = found.tree()
     if not found.texts:
-        return tree
-    loaded = nest_library(found.source(apart=False), made_by)
-    second.is_made_by(lambda: nest_library(found.source(), made_by))
-    functions = {each.name: nest_function(each, loaded, second.library, bits) for each in found.texts}
-    return attrs.evolve(changed, objects={**tree.objects, **functions})
+        return None
+    return InNests(changed, tuple(found.texts), found.source(apart=False), found.source)
+
+
+def with_functions(found: InNests, second: Second, bits: tuple[int, ...]) -> PlanTree:
+    """The plan tree that calls C functions for its nests. A `second` library will be that for arrays of which elements
+    lie apart.
+
+    Raises `CompilationError` if the compiler fails.
+    """
+    made_by = second.made_by
+    loaded = nest_library(found.text, made_by)
+    second.is_made_by(lambda: nest_library(found.general(), made_by))
+    functions = {each.name: nest_function(each, loaded, second.library, bits) for each in found.nests}
+    return attrs.evolve(found.tree, objects={**found.tree.objects, **functions})
 
 
 def names_outside_nests(tree: PlanTree) -> set[str]:

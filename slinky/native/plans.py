@@ -27,19 +27,21 @@ from slinky.ir.operations import Callback, Expression
 from slinky.ir.reducing import combined_of
 from slinky.ir.statements import LoweredFunc, Program
 from slinky.native.apart import Second
-from slinky.native.carriers import native_carrier
+from slinky.native.carriers import exception_bits, native_carrier
 from slinky.native.compiling import Compiler, NotShippedError, compiler
 from slinky.native.embedding import c_function_of
 from slinky.native.functions import function_of_step
+from slinky.native.kept_plans import Question, find, keep, question
 from slinky.native.kernel_sets import Kernels
 from slinky.native.kernels import is_exact, is_in_c
-from slinky.native.nests import names_outside_nests, with_nests
+from slinky.native.nests import InNests, in_nests, names_outside_nests, with_functions
 from slinky.native.parts import live_steps
 from slinky.native.reducing import is_exact_reduction
 from slinky.runtime.codegen.generator import Kind
 from slinky.runtime.formulas import formula_carrier
 from slinky.runtime.plan import Parts, Plan, Variant
 from slinky.runtime.plan_tree import PlanTree
+from slinky.runtime.python_text import PythonText
 
 
 class NativePlan(Plan):
@@ -52,6 +54,7 @@ class NativePlan(Plan):
         self._made_by = self._compiler() if made_by is None else made_by
         self._made: dict[Kind, Parts] = {}
         self._seconds: dict[Kind, Second] = {}
+        self._to_keep: dict[Kind, tuple[Question, InNests]] = {}
         self.runs_c = False
         """Whether C does anything, as far as variants are made."""
         super().__init__(program)
@@ -105,6 +108,8 @@ class NativePlan(Plan):
             self._made[kind] = self._compiled(kind)
         found = super().variant(kind)
         self._made.pop(kind, None)
+        if (made := self._to_keep.pop(kind, None)) is not None:
+            keep(*made, found.text)
         return found
 
     def parts(self, kind: Kind) -> Parts:
@@ -113,18 +118,28 @@ class NativePlan(Plan):
 
     def _compiled(self, kind: Kind) -> Parts:
         """What a variant is made of: with nests, unless each call is to be seen, to count it, or to test it."""
-        usual = super().parts(kind)
-        if self._made_by is None:
-            return usual
-        is_watched = kind.recorded or kind.guarded
+        if self._made_by is None or (bits := exception_bits(self._made_by)) is None:
+            return super().parts(kind)
+        second = self._seconds[kind] = Second(self._made_by, waits=self.waits)
+        found, text = (None, None) if kind.recorded or kind.guarded else self._in_nests(kind)
         try:
-            second = self._seconds[kind] = Second(self._made_by, waits=self.waits)
-            tree = usual.tree if is_watched else with_nests(usual.tree, second, self.program, self._may_do)
+            tree = super().parts(kind).tree if found is None else with_functions(found, second, bits)
             carriers = self._carriers(tree, second)
         except NotShippedError:
-            return usual
-        self.runs_c |= tree is not usual.tree or bool(carriers)
-        return Parts(self.program, tree, carriers)
+            return super().parts(kind)
+        self.runs_c |= found is not None or bool(carriers)
+        return Parts(self.program, tree, carriers, text)
+
+    def _in_nests(self, kind: Kind) -> tuple[InNests | None, PythonText | None]:
+        """The nests of a variant, and its source, if it was kept."""
+        asked = question(self._program_of(kind), kind, type(self).__name__, self._made_by)
+        kept = None if asked is None else find(asked)
+        if kept is not None:
+            return kept
+        found = in_nests(super().parts(kind).tree, self.program, self._may_do)
+        if found is not None and asked is not None:
+            self._to_keep[kind] = asked, found
+        return found, None
 
     def _may_do(self, func: LoweredFunc) -> bool:
         """Whether C computes a func, if it knows how."""

@@ -31,7 +31,7 @@ from slinky.runtime.entry import Enter, make_entry
 from slinky.runtime.failures import STOPPING, Code, explain
 from slinky.runtime.omitted import Completion
 from slinky.runtime.plan_tree import PlanTree
-from slinky.runtime.python_text import python_text
+from slinky.runtime.python_text import PythonText, python_text
 from slinky.runtime.reservations import MeasuredArenas, Reservations
 from slinky.runtime.run_options import RunOptions
 from slinky.runtime.statistics import Hooks, Recorder, RunStatistics, bytes_copied_per_element
@@ -99,11 +99,12 @@ def _limits_explained(program: Program) -> Iterator[None]:
 @attrs.frozen(eq=False)
 class Parts:
     """What a variant of the plan of a program is made of: its tree, and other functions than the usual ones for what
-    the funcs of the tree run, by their names there."""
+    the funcs of the tree run, by their names there; and the source of the function, where that is known."""
 
     program: Program
     tree: PlanTree
     carriers: Mapping[str, Callable[..., Any]]
+    text: PythonText | None = None
 
 
 _usual_parts: weakref.WeakValueDictionary[tuple[int, Kind], Parts] = weakref.WeakValueDictionary()
@@ -118,7 +119,7 @@ class Variant:
         self.parts = parts
         self.tree = parts.tree
         with _limits_explained(program):
-            self.text = python_text(self.tree)
+            self.text = parts.text or python_text(self.tree)
             self.code: CodeType = compile(self.text.source, self.filename, "exec")
         self.arenas = Arenas(self.tree.sites)
         self.inner_arenas = {name: Arenas(kinds) for name, kinds in self.tree.arenas.items()}

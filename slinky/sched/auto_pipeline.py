@@ -15,8 +15,8 @@ from typing import Any
 
 import slinky as sl
 from slinky.errors import cited
-from slinky.sched.automatic import auto_schedule, require_options
-from slinky.sched.kept_schedules import kept_or_made
+from slinky.sched.kept_schedules import kept_or_made, made
+from slinky.sched.options import require_options
 
 _Key = tuple[object, ...]
 
@@ -59,7 +59,7 @@ class AutoPipeline(sl.Pipeline):
         found = self._made.get(key)
         if found is None:
             options = {**self._options, "backend": self._backend}
-            found = self._made.setdefault(key, auto_schedule(sl.Pipeline(self._version), *arrays, **scalars, **options))
+            found = self._made.setdefault(key, made(sl.Pipeline(self._version), arrays, scalars, options))
         return found
 
     def _running_for(self, /, *arrays: object, **scalars: Any) -> sl.Pipeline:
@@ -122,8 +122,7 @@ def scheduled_by_itself(p: sl.Pipeline, arrays: tuple[object, ...], options: dic
     Raises `OperationError` for names that are no options where there are no arrays.
     """
     if arrays:
-        found: sl.Pipeline = auto_schedule(p, *arrays, **options)
-        return found
+        return made(p, arrays, {}, options)
     given = {"max_bytes": None, "workers": None, "machine": None, "backend": "python", **options}
     known = ("max_bytes", "workers", "machine", "backend")
     for name in options:

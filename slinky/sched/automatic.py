@@ -22,16 +22,15 @@ import attrs
 import slinky as sl
 from slinky.errors import cited
 from slinky.ir.given import is_flag
-from slinky.runtime.backends import require_backend
 from slinky.runtime.collector import collector_paused
 from slinky.runtime.estimates import estimate_for
 from slinky.sched.choices import ABOUT_AS_GOOD, Aims
 from slinky.sched.explaining import Decision, Explanation, ProgramBytes, explained
 from slinky.sched.group_loops import in_loops
 from slinky.sched.machines import Machine, this_machine_for
+from slinky.sched.options import require_options
 from slinky.sched.recomputing import Recomputed, recomputed
 from slinky.sched.relations import Relations, relations_for
-from slinky.symbolic import is_integer
 
 
 class AutoScheduleCursors(sl.ReturnedCursors):
@@ -132,21 +131,6 @@ def _auto_schedule(
 # ----------------------------------------------------------------------------------------------------------------
 # What is asked for
 # ----------------------------------------------------------------------------------------------------------------
-
-
-def require_options(
-    max_bytes: Any, workers: Any, machine: object, backend: object, *, who: str = "auto_schedule"
-) -> None:
-    """Raise `OperationError` for options that make no sense, and `ArgumentError` for a back end that is not there."""
-    for name, value, least in (("max_bytes", max_bytes, 0), ("workers", workers, 1)):
-        if value is not None and (not is_integer(value) or not least <= value < 1 << 63):
-            limits = f"of at least {least}" if not is_integer(value) or value < least else "of 63 bits at most"
-            raise sl.OperationError(f"{who}: {name} must be an integer {limits}, got {cited(value)}")
-    if machine is not None and not isinstance(machine, Machine):
-        raise sl.OperationError(f"{who}: machine must be a Machine, got {cited(machine)}")
-    if not isinstance(backend, str):
-        raise sl.OperationError(f"{who}: backend must be the name of a back end, got {cited(backend)}")
-    require_backend(backend)
 
 
 _SHARES = (1.0, 1 / 3, 0.0)

@@ -12,6 +12,7 @@ callbacks, of which nothing but what they are declared to read and write goes in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -21,12 +22,12 @@ import slinky as sl
 from slinky.cursors.lineages import origin
 from slinky.cursors.versions import Version
 from slinky.ir.packing import packed, unpacked
+from slinky.ir.telling import told
 from slinky.kept_answers import Answers
 from slinky.runtime.backends import has_loops, is_own
 from slinky.runtime.collector import collector_paused
 from slinky.runtime.estimates import estimate_for
 from slinky.runtime.stand_ins import values_of
-from slinky.sched.automatic import auto_schedule
 from slinky.sched.explaining import Explanation, ProgramBytes, explain, explained
 from slinky.sched.machines import this_machine_for
 
@@ -42,10 +43,20 @@ def kept_or_made(
     kept = None if question is None else _ANSWERS.find(question)
     if kept is not None:
         return _read(kept, p, arrays, scalars, others), False
-    made: sl.Pipeline = auto_schedule(p, *arrays, **scalars, **options)
+    found = made(p, arrays, scalars, options)
     if question is not None:
-        _keep(question, made, others)
-    return made, True
+        _keep(question, found, others)
+    return found, True
+
+
+def made(
+    p: sl.Pipeline, arrays: Sequence[object], scalars: Mapping[str, Any], options: Mapping[str, Any]
+) -> sl.Pipeline:
+    """What `auto_schedule` makes of a pipeline. (What makes schedules is loaded when there is one to make.)"""
+    from slinky.sched.automatic import auto_schedule
+
+    found: sl.Pipeline = auto_schedule(p, *arrays, **scalars, **options)
+    return found
 
 
 def _question(
@@ -57,8 +68,11 @@ def _question(
 ) -> bytes | None:
     """All that a schedule depends on; None where that cannot be said."""
     backend = options.get("backend", "python")
-    sizes, numbers = [*map(_told_of_array, arrays)], [(name, _told_of_number(scalars[name])) for name in sorted(scalars)]
-    if not is_own(backend) or None in sizes or any(told is None for _, told in numbers):
+    sizes, numbers = (
+        [*map(_told_of_array, arrays)],
+        [(name, _told_of_number(scalars[name])) for name in sorted(scalars)],
+    )
+    if not is_own(backend) or None in sizes or any(number is None for _, number in numbers):
         return None
     machine = options.get("machine") or this_machine_for(backend)
     workers = options.get("workers") or machine.cores
@@ -82,13 +96,14 @@ def _told_of_number(given: object) -> object:
 
 def _told(other: Any) -> object:
     """What is asked of something that a program calls or holds: no proof rests on it, but how good a schedule is."""
+    if (words := told(other)) is not None:
+        return words
     if isinstance(other, np.ndarray):
         return other.shape, other.dtype.str
-    kind, code = type(other), getattr(other, "__code__", None)
-    name = f"{getattr(other, '__module__', '')}.{getattr(other, '__qualname__', getattr(other, '__name__', ''))}"
-    if isinstance(other, FunctionType) and isinstance(code, CodeType):
-        return name, *_told_of_code(code)
-    return f"{kind.__module__}.{kind.__qualname__}", name, _told(other.func) if hasattr(other, "func") else None
+    if isinstance(other, FunctionType):
+        return other.__module__, other.__qualname__, *_told_of_code(other.__code__)
+    own = type(other).__module__, type(other).__qualname__
+    return (*own, _told(other.func)) if type(other) is partial else own
 
 
 def _told_of_code(code: CodeType) -> tuple[object, ...]:
@@ -96,11 +111,10 @@ def _told_of_code(code: CodeType) -> tuple[object, ...]:
     return code.co_code, code.co_names, inner
 
 
-def _keep(question: bytes, made: sl.Pipeline, others: list[Any]) -> None:
-    told = explain(made)
-    known = len(others)
-    model = told.machine, told.workers, told.seconds, told.unscheduled_seconds, told.backend
-    answer = packed((made.program, *model), others)
+def _keep(question: bytes, scheduled: sl.Pipeline, others: list[Any]) -> None:
+    why, known = explain(scheduled), len(others)
+    model = why.machine, why.workers, why.seconds, why.unscheduled_seconds, why.backend
+    answer = packed((scheduled.program, *model), others)
     if answer is not None and len(others) == known:
         _ANSWERS.keep(question, answer)
 
@@ -115,5 +129,5 @@ def _read(
     def counted(each: sl.Pipeline) -> ProgramBytes:
         return ProgramBytes(lambda: estimate_for(each.program, values_of(p._completing(), arrays, scalars), workers))
 
-    told = Explanation(machine, workers, seconds, unscheduled_seconds, counted(found), counted(p), (), backend=backend)
-    return explained(found, told)
+    model = machine, workers, seconds, unscheduled_seconds
+    return explained(found, Explanation(*model, counted(found), counted(p), (), backend=backend))

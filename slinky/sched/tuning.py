@@ -29,10 +29,10 @@ import slinky as sl
 from slinky.errors import MissingExtraError, cited
 from slinky.ir.given import as_float, is_flag
 from slinky.kept import as_path, replace_json
-from slinky.sched.automatic import require_options
 from slinky.sched.candidates import Maker, candidates
 from slinky.sched.explaining import Candidate, explain, explained, seconds_text
 from slinky.sched.machines import Machine, this_machine
+from slinky.sched.options import require_options
 from slinky.symbolic.expressions import is_integer
 
 _BEHIND = 1.5
