@@ -82,7 +82,7 @@ class Answers:
         """Keep no more than so many answers; looked at once by each process."""
         if not self._is_tidy:
             self._is_tidy = True
-            kept = sorted(folder.iterdir(), key=lambda each: each.stat().st_mtime)
+            kept = sorted(folder.iterdir(), key=lambda each: each.stat().st_mtime_ns)
             for each in kept[:-MOST]:
                 each.unlink(missing_ok=True)
 

@@ -77,6 +77,9 @@ def pytest_collection(session: pytest.Session) -> None:
 os.environ.setdefault("SLINKY_NATIVE", "0")
 """Traced functions start no compilers by themselves, but in the tests of that."""
 
+os.environ.setdefault("SLINKY_KEPT", "0")
+"""Nothing is read that other tests have found out, or other runs of them, but in the tests of that."""
+
 # ----------------------------------------------------------------------------------------------------------------
 # What runs, and in which order
 # ----------------------------------------------------------------------------------------------------------------
@@ -209,6 +212,14 @@ def _flags(changed: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Iterator[No
 # ----------------------------------------------------------------------------------------------------------------
 
 judge_hook.install()
+
+
+@pytest.fixture
+def keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Schedules and plans are kept in a folder of the test's own, which is this one."""
+    monkeypatch.setenv("SLINKY_KEPT", "1")
+    monkeypatch.setenv("SLINKY_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ _NAMED = (np.ufunc, FunctionType, BuiltinFunctionType, type(np.mean))
 """What has a name under which a module has it."""
 
 _PLAIN = frozenset({NoneType, bool, int, str, bytes, complex})
-_KNOWN = frozenset({"slinky", "numpy", "scipy", "builtins", "operator", "math"})
+_KNOWN = frozenset({"slinky", "numpy", "scipy", "builtins", "_operator", "math"})
 
 
 def told(thing: Any) -> Any:
@@ -66,7 +66,7 @@ def _each(name: str, items: Any) -> Any:
 def _told_of_elements(thing: Any) -> Any:
     if thing.dtype.hasobject or thing.nbytes > MOST_BYTES:
         return None
-    return "elements", thing.shape, str(thing.dtype.descr), thing.tobytes()
+    return type(thing).__name__, thing.shape, str(thing.dtype.descr), thing.tobytes()
 
 
 def _name_of(thing: Any) -> Any:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from slinky.ir.nesting import funcs_in
 from slinky.ir.packing import packed, unpacked
@@ -23,6 +24,7 @@ from slinky.kept_answers import Answers
 from slinky.native.compiling import Compiler
 from slinky.native.entering import NestText
 from slinky.native.nests import InNests
+from slinky.runtime.buffers import read_only
 from slinky.runtime.codegen.generator import Kind
 from slinky.runtime.collector import collector_paused
 from slinky.runtime.operations import function_of
@@ -34,10 +36,12 @@ _ANSWERS = Answers("plans")
 
 @attrs.frozen(eq=False)
 class Question:
-    """What is asked: all that a plan depends on, and the `things` in it that stand for themselves."""
+    """What is asked: all that a plan depends on; the `things` in it that stand for themselves; and the constants of the
+    program, as plans read them."""
 
     words: bytes
     things: Sequence[Any]
+    constants: Sequence[Any]
 
 
 def question(program: Program, kind: Kind, plan: str, made_by: Compiler | None) -> Question | None:
@@ -50,7 +54,8 @@ def question(program: Program, kind: Kind, plan: str, made_by: Compiler | None) 
     if asked is None or None in words:
         return None
     own = {id(each): each for each in (*walk(program.body), *funcs_in(program))}
-    return Question(b"\0".join([asked, *(repr(each).encode() for each in words)]), [*things, *own.values()])
+    constants = [read_only(each.array) for each in program.constants]
+    return Question(b"\0".join([asked, *(repr(each).encode() for each in words)]), [*things, *own.values()], constants)
 
 
 def find(asked: Question) -> tuple[InNests, PythonText] | None:
@@ -59,11 +64,11 @@ def find(asked: Question) -> tuple[InNests, PythonText] | None:
     if kept is None:
         return None
     with collector_paused():
-        fields, objects, given, text, general, source = unpacked(kept, asked.things)
-        tree = PlanTree(**fields, objects=objects)
-        functions = {name: function_of(func.operation) for name, func in tree.callbacks.items()}
+        fields, numbers, constants, given, text, general, source = unpacked(kept, asked.things)
+        objects = {name: function_of(func.operation) for name, func in fields["callbacks"].items()}
+        objects |= {**numbers, **{name: asked.constants[number] for name, number in constants.items()}}
         nests = tuple([NestText(name, remark, of, own, "", "") for name, remark, of, own in given])
-    return InNests(attrs.evolve(tree, objects={**objects, **functions}), nests, text, lambda: general), source
+    return InNests(PlanTree(**fields, objects=objects), nests, text, lambda: general), source
 
 
 def keep(asked: Question, found: InNests, source: PythonText) -> None:
@@ -72,9 +77,18 @@ def keep(asked: Question, found: InNests, source: PythonText) -> None:
         return
     tree = found.tree
     fields = {field.name: getattr(tree, field.name) for field in attrs.fields(PlanTree) if field.name != "objects"}
-    objects = {name: value for name, value in tree.objects.items() if name not in tree.callbacks}
+    values = {name: value for name, value in tree.objects.items() if name not in tree.callbacks}
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    constants = {name: _number_of(value, asked.constants) for name, value in arrays.items()}
+    numbers = {name: value for name, value in values.items() if name not in arrays}
     given = [(nest.name, nest.remark, nest.given, nest.text) for nest in found.nests]
     things = list(asked.things)
-    answer = packed((fields, objects, given, found.text, found.general(), source), things)
-    if answer is not None and len(things) == len(asked.things):
+    answer = packed((fields, numbers, constants, given, found.text, found.general(), source), things)
+    if answer is not None and len(things) == len(asked.things) and None not in constants.values():
         _ANSWERS.keep(asked.words, answer)
+
+
+def _number_of(array: Any, constants: Sequence[Any]) -> int | None:
+    """Which of the constants an array is."""
+    places = [each.__array_interface__ for each in constants]
+    return places.index(array.__array_interface__) if array.__array_interface__ in places else None
