@@ -9,6 +9,7 @@
     python tests/numpy_programs.py --count 1000 --steps             # each of them again and again (`numpy_steps`)
     python tests/numpy_programs.py --count 1000 --objects           # as methods that change objects (`numpy_objects`)
     python tests/numpy_programs.py --count 1000 --grids             # on grids that they make (`numpy_grids`)
+    python tests/numpy_programs.py --count 1000 --kept              # found before, by another trace (`numpy_kept`)
 
 Idea. A program grows line by line. Each line is made of a template, whose holes are filled with values that are there,
 and is run at once on arrays: what fails, or gives too much, is drawn again. So programs run without errors, and have
@@ -21,6 +22,7 @@ into another result, such as a comparison: so results are equal, but for roundin
 from __future__ import annotations
 
 import argparse
+import atexit
 import copy
 import math
 import random
@@ -540,6 +542,7 @@ def main() -> int:
     parser.add_argument("--steps", action="store_true", help="in loops, what comes of a step going into the next one")
     parser.add_argument("--objects", action="store_true", help="as methods that change the attributes of an object")
     parser.add_argument("--grids", action="store_true", help="on arrays that they make of numbers")
+    parser.add_argument("--kept", action="store_true", help="when what they need has been found before")
     options = parser.parse_args()
     is_moved = options.moved
     ways = in_c(options.O, options.sanitize, is_moved=is_moved) if options.native or is_moved else jits()
@@ -571,6 +574,11 @@ def main() -> int:
 
         count_as_large()
         drawn = with_grids(drawn)
+    if options.kept:
+        from numpy_kept import FOUND, known_before
+
+        ways = known_before(ways)
+        atexit.register(lambda: print(f"found before: {dict(FOUND)}"))
     if options.show:
         for program in drawn:
             print(program, end="\n\n")

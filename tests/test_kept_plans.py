@@ -23,7 +23,7 @@ import slinky as sl
 from slinky.cursors.lineages import origin
 from slinky.cursors.versions import Version
 from slinky.frontend import choosing, to_native, tracing
-from slinky.native import kept_plans, plans
+from slinky.native import plans
 from slinky.native.compiling import compiler
 from slinky.native.plans import NativePlan
 
