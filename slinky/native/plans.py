@@ -31,7 +31,7 @@ from slinky.native.carriers import exception_bits, native_carrier
 from slinky.native.compiling import Compiler, NotShippedError, compiler
 from slinky.native.embedding import c_function_of
 from slinky.native.functions import function_of_step
-from slinky.native.kept_plans import Question, find, keep, question
+from slinky.native.kept_plans import find, keep, question
 from slinky.native.kernel_sets import Kernels
 from slinky.native.kernels import is_exact, is_in_c
 from slinky.native.nests import InNests, in_nests, names_outside_nests, with_functions
@@ -39,6 +39,7 @@ from slinky.native.parts import live_steps
 from slinky.native.reducing import is_exact_reduction
 from slinky.runtime.codegen.generator import Kind
 from slinky.runtime.formulas import formula_carrier
+from slinky.runtime.kept_plans import Question
 from slinky.runtime.plan import Parts, Plan, Variant
 from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.python_text import PythonText

@@ -29,6 +29,7 @@ from slinky.runtime.codegen.origin import at_origin
 from slinky.runtime.collector import collector_paused
 from slinky.runtime.entry import Enter, make_entry
 from slinky.runtime.failures import STOPPING, Code, explain
+from slinky.runtime.kept_plans import find, keep, question
 from slinky.runtime.omitted import Completion
 from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.python_text import PythonText, python_text
@@ -203,9 +204,23 @@ class Plan:
         """What a variant is made of. No lock is held where it takes long to make them: a fork would wait for it."""
         found = _usual_parts.get((id(self.program), kind))
         if found is None:
-            found = Parts(self.program, self._tree(kind), {})
-            found = _usual_parts.setdefault((id(self.program), kind), found)
+            found = _usual_parts.setdefault((id(self.program), kind), self._parts(kind))
         return found
+
+    def _parts(self, kind: Kind) -> Parts:
+        """The same, as another process has made it, or as it is made now."""
+        asked = None if kind.recorded or kind.guarded else question(self._program_of(kind), kind)
+        kept = None if asked is None else find(asked)
+        if kept is not None:
+            tree, text, _ = kept
+            return Parts(self.program, tree, {}, text)
+        tree = self._tree(kind)
+        if asked is None:
+            return Parts(self.program, tree, {})
+        with _limits_explained(self.program):
+            text = python_text(tree)
+        keep(asked, tree, text)
+        return Parts(self.program, tree, {}, text)
 
     def _program_of(self, kind: Kind) -> Program:
         program = self._at_origin if kind.at_origin else self.program
