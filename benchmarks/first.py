@@ -3,12 +3,14 @@
 Each function is measured in a process of its own, in which others have been traced: all modules are there, and nothing
 that was found out about this one. Once more, with nothing but the decorator and on arrays that the caches hold, it is
 measured how much longer a first call takes than the function. What counts is the processor time of the thread: neither
-what else is busy, nor what compiles in the background.
+what else is busy, nor what compiles in the background. Nothing is read that other processes have found, but for a
+column of its own, which is measured once such a process has run.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -160,10 +162,11 @@ def scheduled_chain(length: int) -> float:
     return _seconds(lambda: sl.auto_schedule(p, given, out, workers=1, machine=sl.Machine()))
 
 
-def _measured(*arguments: str) -> Any:
-    """What a process of its own prints."""
+def _measured(*arguments: str, is_known: bool = False) -> Any:
+    """What a process of its own prints; one that reads what others have found if that `is_known`."""
     command = [sys.executable, "-m", "benchmarks.first", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "SLINKY_KEPT": str(int(is_known))}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"measuring {' '.join(arguments)} failed:\n{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])
@@ -176,6 +179,8 @@ def run(quick: bool) -> dict[str, Any]:
     for name in FUNCTIONS:
         times = [_measured(name) for _ in range(rounds)]
         functions[name] = {step: statistics.median(each[step] for each in times) for step in STEPS}
+        again = [_measured(name, is_known=True) for _ in range(rounds + 1)][1:]
+        functions[name]["again"] = statistics.median(sum(each[step] for step in STEPS) for each in again)
         functions[name]["small"] = statistics.median(_measured(name, "small") for _ in range(rounds))
     chains = {n: statistics.median(_measured(str(n)) for _ in range(rounds)) for n in lengths}
     return {"functions": functions, "chains": chains}
@@ -183,7 +188,8 @@ def run(quick: bool) -> dict[str, Any]:
 
 def table(found: dict[str, Any]) -> str:
     """A line for each function, and one for each chain."""
-    columns = {**{step: step for step in STEPS}, "small": f"all, of {SMALL} x {SMALL}"}
+    others_know = {"again": "all, in the next process", "small": f"all, of {SMALL} x {SMALL}"}
+    columns = {**{step: step for step in STEPS}, **others_know}
     lines = [
         "",
         f"| first call of twenty operations | {' | '.join(columns.values())} |",

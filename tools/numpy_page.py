@@ -423,7 +423,8 @@ True
 
 What has run for a while moves to C, compiled in the background, without a change in any bit:
 [native.md](native.md#while-a-program-runs). `sl.jit(native=True)` waits for the compiler instead, and takes more to C;
-`native=False` never starts one.
+`native=False` never starts one. A function that has moved there in one process begins there in the next:
+[automatic.md](automatic.md#in-the-next-process).
 
 ## What is understood
 
