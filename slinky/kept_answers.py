@@ -99,7 +99,7 @@ def _answer(kept: bytes, asked: bytes) -> bytes | None:
 @cache
 def _code() -> bytes | None:
     """The code that finds answers: the files of slinky, by their sizes and when they were changed, and the versions of
-    what it stands on. None where it has no files, or somebody has changed one since it was read."""
+    what it stands on. None where it has no files, or one has come, or changed, since this process began."""
     files = []
     waiting = [str(Path(__file__).parent)]
     try:
@@ -108,7 +108,7 @@ def _code() -> bytes | None:
                 for entry in entries:
                     if entry.name.endswith(".py"):
                         found = entry.stat()
-                        if found.st_mtime_ns >= _BEGAN:
+                        if max(found.st_mtime_ns, found.st_ctime_ns) >= _BEGAN:
                             return None
                         files.append(f"{entry.path} {found.st_size} {found.st_mtime_ns}")
                     elif entry.is_dir() and entry.name != "__pycache__":

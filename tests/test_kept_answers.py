@@ -163,6 +163,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("kept_answers.py", "room/one.py", "room/__pycache__/one.py", "room/notes.txt"):
         written(folder / name, "1\n", LONG_AGO)
     monkeypatch.setattr(kept_answers, "__file__", str(folder / "kept_answers.py"))
+    monkeypatch.setattr(kept_answers, "_BEGAN", time.time_ns() + 10**15)
     return folder
 
 
@@ -192,7 +193,8 @@ def test_what_is_no_code_does_not_matter(package: Path) -> None:
 def test_code_that_has_changed_since_it_was_read_keeps_nothing(
     keeps: Path, package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written(package / "room" / "one.py", "1\n", time.time_ns())
+    assert code() is not None
+    monkeypatch.setattr(kept_answers, "_BEGAN", time.time_ns() - 10**12)  # before any file was there, however old it is
     assert code() is None
     monkeypatch.setattr(kept_answers, "_code", code)
     Answers("colours").keep(b"sky", b"blue")
