@@ -23,7 +23,7 @@ import slinky as sl
 from slinky.cursors.lineages import origin
 from slinky.cursors.versions import Version
 from slinky.frontend import choosing, to_native, tracing
-from slinky.native import plans
+from slinky.native import compiling, plans
 from slinky.native.compiling import compiler
 from slinky.native.plans import NativePlan
 
@@ -274,6 +274,50 @@ def test_what_has_nothing_to_do_in_c_is_not_tried_again(traced: Any, monkeypatch
         assert_same(second(image), waves(image))
     assert not tried
     assert second.explain(image) == told
+
+
+def test_what_has_nothing_to_do_in_c_is_known_of_just_that(traced: Any) -> None:
+    """Of a function that differs by what it calls, or where there was no compiler, nothing is."""
+    image = np.random.default_rng(1).random((60, 40))
+
+    def quotients(image: Any) -> Any:
+        return np.sqrt(image[1:]) - np.negative(image[:-1])
+
+    for function, is_in_c in ((waves, False), (quotients, True), (waves, False)):
+        found = traced(function)
+        found(image)
+        found.wait_native()
+        assert_same(found(image), function(image))
+        assert ("runs in C" in found.explain(image)) == is_in_c
+
+
+def test_without_a_compiler_nothing_is_known(traced: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = np.random.default_rng(1).random((60, 40))
+    with monkeypatch.context() as patch:
+        patch.setattr(plans, "compiler", lambda: None)
+        patch.setattr(compiling, "compiler", lambda: None)
+        first = traced(soft)
+        first(image)
+        first.wait_native()
+        assert_same(first(image), soft(image))
+    second = traced(soft)
+    second(image)
+    assert second.wait_native()
+    assert_same(second(image), soft(image))
+    assert "runs in C" in second.explain(image)
+
+
+def test_a_compiler_that_is_none_is_told_of_as_ever(traced: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = np.random.default_rng(1).random((60, 40))
+    first = traced(soft)
+    first(image)
+    assert first.wait_native()
+    monkeypatch.setenv("CC", "/nowhere/cc")
+    second = traced(soft)
+    assert_same(second(image), soft(image))
+    with pytest.warns(sl.CompilationFailedWarning, match="/nowhere/cc"):
+        second.wait_native()
+    assert_same(second(image), soft(image))
 
 
 def test_nobody_waits_for_a_library_that_is_gone(traced: Any, keeps: Path) -> None:

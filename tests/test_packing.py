@@ -213,7 +213,7 @@ def test_there_are_no_words_for_what_somebody_else_has_written(thing: Any) -> No
         tuple(Reducing("sum", f, axes, keywords) for f in (np.sum, np.max) for axes in ((0,), (1,))
               for keywords in ((), (("ddof", 1),))),
         (operator.add, math.sin, len, slice, int, sl.Machine, sl.interval),
-        (sl.Expr.__add__, sl.variables("x")[0], sl.variables("y")[0], sl.variables("x")[0] + 1),
+        (sl.Expr.__add__, sl.variables("x")[0], sl.variables("y")[0], sl.variables("x")[0] + 1, sl.scalar("x")),
     ],
 )  # fmt: skip
 def test_things_that_differ_differ_in_words(things: Any) -> None:

@@ -25,6 +25,7 @@ import numpy as np
 from slinky.errors import CompilationError, CompilationFailedWarning
 from slinky.frontend.places import user_frame
 from slinky.ir.packing import packed
+from slinky.ir.telling import told
 from slinky.kept_answers import Answers
 from slinky.pipeline import Pipeline
 
@@ -197,25 +198,28 @@ _IS_IN_C, _IS_NOT = b"1", b"0"
 
 
 def _asked(scheduled: Pipeline) -> bytes | None:
-    """What to ask of a schedule: whether it has moved to C before, in some process."""
-    return packed(scheduled.program, [])
+    """What to ask of a schedule: whether it has moved to C before, in some process. What is told of callbacks is as
+    much as matters for that."""
+    things: list[Any] = []
+    asked = packed(scheduled.program, things)
+    words = [told(thing) or type(thing).__name__ for thing in things]
+    return None if asked is None else b"\0".join([asked, repr(words).encode()])
 
 
 def moved_before(scheduled: Pipeline, in_loops: Callable[[Pipeline], Pipeline | None]) -> tuple[bool, Any]:
-    """Whether it is known, from some process before, what becomes of a schedule in C, and its native plan: None where
-    there is none, or that is not kept."""
+    """Whether it is known, from some process before, what becomes of a schedule in C, and its native plan: None where C
+    does nothing. It is not known where a compiler would have to do anything."""
     asked = _asked(scheduled)
     found = None if asked is None else _ANSWERS.find(asked)
     if found != _IS_IN_C:
         return found is not None, None
-    from slinky.native.compiling import NotKeptError, waiting_for_none
+    from slinky.native.compiling import waiting_for_none
 
     try:
         with waiting_for_none():
-            plan = _native_plan(scheduled, in_loops, is_apart=False)
-    except NotKeptError:
+            return True, _native_plan(scheduled, in_loops, is_apart=False)
+    except CompilationError:
         return False, None
-    return True, plan
 
 
 def native_state(plan: Runs | None) -> str | None:
@@ -235,8 +239,10 @@ def _native_plan(by_numpy: Pipeline | None, in_loops: Callable[[Pipeline], Pipel
     to be; None if C does nothing in it. Raises `CompilationError`."""
     if by_numpy is None:
         return None
+    from slinky.native.compiling import compiler
+
     plan = _exact_plan(in_loops(by_numpy) or by_numpy)
-    if (asked := _asked(by_numpy)) is not None:
+    if compiler() is not None and (asked := _asked(by_numpy)) is not None:
         _ANSWERS.keep(asked, _IS_NOT if plan is None else _IS_IN_C)
     if plan is not None and is_apart:
         with contextlib.suppress(CompilationError):  # what fails is tried again where such arrays come, and said then

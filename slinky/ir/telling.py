@@ -18,6 +18,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from slinky.ir.packing import packed
 from slinky.symbolic.expressions import Expr
 
 MOST_BYTES = 1 << 16
@@ -52,7 +53,7 @@ def told(thing: Any) -> Any:
     if kind is partial:
         return _each("partial", [thing.func, thing.args, thing.keywords])
     if isinstance(thing, Expr):
-        return "expression", str(thing)
+        return "expression", packed(thing, [])
     if attrs.has(kind) and _is_known(kind.__module__):
         return _each(f"{kind.__module__}.{kind.__qualname__}", [getattr(thing, f.name) for f in attrs.fields(kind)])
     return None
