@@ -390,8 +390,9 @@ def test_without_a_compiler_it_is_python_and_that_is_said(monkeypatch: pytest.Mo
     monkeypatch.setattr("slinky.native.plans.compiler", lambda: None)
     p, _ = of(lambda a: a * 2, np.float32)
     found = np.zeros((2, 3), np.float32)
-    with pytest.warns(sl.MissingCompilerWarning, match=r"pip install 'slinky\[native\]'"):
+    with pytest.warns(sl.MissingCompilerWarning, match=r"pip install 'slinky\[native\]'") as told:
         p.run(np.ones((2, 3), np.float32), found, backend="native")
+    assert [each.filename for each in told] == [__file__]
     p.run(np.ones((2, 3), np.float32), found, backend="native")  # is not said again: warnings are errors here
     np.testing.assert_array_equal(found, 2)
 

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from slinky.callers import level
 from slinky.errors import CompilationFailedWarning
 from slinky.ir.formulas import Axis, Formula
 from slinky.native.array_texts import ArrayText
@@ -114,5 +115,5 @@ class Second:
             warnings.warn(
                 f"arrays of which elements lie apart stay with NumPy's loops: {job.error}",
                 CompilationFailedWarning,
-                stacklevel=2,
+                stacklevel=level(),
             )

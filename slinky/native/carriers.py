@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from slinky.callers import level
 from slinky.ir.formulas import Axis, Formula, Result, argument_types
 from slinky.native.compiling import Compiler, library
 from slinky.native.fused import fused
@@ -242,7 +243,7 @@ def report(result: int, bits: tuple[int, ...]) -> None:
         message = f"{words} encountered in arithmetic"
         match asked[name]:
             case "warn":
-                warnings.warn(message, RuntimeWarning, stacklevel=4)
+                warnings.warn(message, RuntimeWarning, stacklevel=level())
             case "raise":
                 raise FloatingPointError(message)
             case "print":

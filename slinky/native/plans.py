@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from slinky.callers import level
 from slinky.errors import MissingCompilerWarning
 from slinky.ir.combined import formula_of
 from slinky.ir.formulas import Formula
@@ -66,7 +67,7 @@ class NativePlan(Plan):
             warnings.warn(
                 "there is no C compiler, so arithmetic runs as NumPy's: install one, or pip install 'slinky[native]'",
                 MissingCompilerWarning,
-                stacklevel=3,
+                stacklevel=level(),
             )
         return found
 

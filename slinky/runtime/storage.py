@@ -23,6 +23,7 @@ from typing import Any, TypeAlias, cast
 import attrs
 import numpy as np
 
+from slinky.callers import level
 from slinky.errors import ExecutionError, StorageError
 from slinky.ir.blocks import stored_extents
 from slinky.runtime import mirrored
@@ -364,7 +365,7 @@ def _warn_unfolded() -> None:
         warnings.warn(
             "this platform cannot map memory twice: folded buffers are stored unfolded and take more memory",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=level(),
         )
 
 
