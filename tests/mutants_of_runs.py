@@ -304,7 +304,7 @@ MUTANTS += mutants(
     ("moving: only read", "            if not is_read_only and buffer", "            if buffer"),
     ("moving: loops in loops", "        elif any(_is_shared(inner, buffer) for _, inner in blocks_of(statement)):\n", "        elif False:\n"),
     ("moving: no room to try", "        return True  # there is no room", "        return False  # there is no room"),
-    ("moving: where memory is mapped twice", "    return not _is_mapped_twice() and", "    return"),
+    ("moving: where memory is mapped twice", "    return not is_mapped_twice() and", "    return"),
 )  # fmt: skip
 MUTANTS += mutants(
     "slinky/runtime/codegen/allocations.py",

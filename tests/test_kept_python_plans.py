@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from random_graphs import Graph, build, graphs, image_graphs, in_arithmetic, run
 import slinky as sl
 from slinky.cursors.lineages import origin
 from slinky.cursors.versions import Version
-from slinky.runtime import kept_plans, plan
+from slinky.runtime import kept_plans, mirrored, plan
 
 
 @pytest.fixture
@@ -144,6 +145,20 @@ def test_how_a_callback_is_called_is_asked(decided: list[Any]) -> None:
     assert len(decided) == 3
     assert sources[:3] == sources[3:]
     assert len(set(sources)) == 3
+
+
+def test_where_memory_is_not_mapped_twice_plans_are_others(
+    decided: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [ran(chain()), ran(chain())]
+    count = len(decided)
+    monkeypatch.setattr(mirrored, "available", lambda: False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        expected += [ran(chain()), ran(chain())]
+    assert len(decided) == 2 * count
+    for each in expected[1:]:
+        np.testing.assert_array_equal(each, expected[0])
 
 
 def test_an_error_says_which_call_it_was(decided: list[Any]) -> None:

@@ -253,14 +253,14 @@ def test_filters_are_loops_once_they_have_moved() -> None:
 
 
 def test_a_schedule_that_keeps_no_bound_in_c_is_compiled_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    scheduled_for = AutoPipeline.scheduled_for
+    running_for = AutoPipeline._running_for
 
     def refuse(self: AutoPipeline, *given: Any, **named: Any) -> Any:
         if self._backend == "native-exact":
             raise sl.SchedulingError("max_bytes")
-        return scheduled_for(self, *given, **named)
+        return running_for(self, *given, **named)
 
-    monkeypatch.setattr(AutoPipeline, "scheduled_for", refuse)
+    monkeypatch.setattr(AutoPipeline, "_running_for", refuse)
     function, image = jit(soft), numbers((12, 10), np.float32)
     with np.errstate(all="ignore"):
         expected = soft(image)

@@ -218,13 +218,13 @@ def curve(x: Array, count: int = 40) -> Array:
 def schedules(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
     """In which thread each schedule was asked for."""
     asked: list[threading.Thread] = []
-    own = AutoPipeline.scheduled_for
+    own = AutoPipeline._running_for
 
-    def scheduled_for(self: AutoPipeline, *given: Any, **named: Any) -> Any:
+    def running_for(self: AutoPipeline, *given: Any, **named: Any) -> Any:
         asked.append(threading.current_thread())
         return own(self, *given, **named)
 
-    monkeypatch.setattr(AutoPipeline, "scheduled_for", scheduled_for)
+    monkeypatch.setattr(AutoPipeline, "_running_for", running_for)
     return asked
 
 

@@ -120,11 +120,14 @@ class NativePlan(Plan):
 
     def _compiled(self, kind: Kind) -> Parts:
         """What a variant is made of: with nests, unless each call is to be seen, to count it, or to test it."""
-        if self._made_by is None or (bits := exception_bits(self._made_by)) is None:
+        made_by = self._made_by
+        if made_by is None:
             return super().parts(kind)
-        second = self._seconds[kind] = Second(self._made_by, waits=self.waits)
-        found, text = (None, None) if kind.recorded or kind.guarded else self._in_nests(kind)
+        second = self._seconds[kind] = Second(made_by, waits=self.waits)
         try:
+            bits = exception_bits(made_by)
+            is_watched = bits is None or kind.recorded or kind.guarded
+            found, text = (None, None) if is_watched else self._in_nests(kind)
             tree = super().parts(kind).tree if found is None else with_functions(found, second, bits)
             carriers = self._carriers(tree, second)
         except NotShippedError:

@@ -22,6 +22,7 @@ from slinky.ir.telling import told
 from slinky.kept_answers import Answers
 from slinky.runtime.buffers import read_only
 from slinky.runtime.codegen.generator import Kind
+from slinky.runtime.codegen.moving import is_mapped_twice
 from slinky.runtime.operations import function_of, only_reads, takes_out
 from slinky.runtime.plan_tree import PlanTree
 from slinky.runtime.python_text import PythonText
@@ -53,7 +54,7 @@ def question(program: Program, kind: Kind) -> Question | None:
 def asked_about(program: Program, further: Any, words_for: Callable[[Any], Any]) -> Question | None:
     """What to ask about a program, with whatever else matters; None where there are no words for a thing in it."""
     things: list[Any] = []
-    asked = packed((program, further), things)
+    asked = packed((program, is_mapped_twice(), further), things)
     words = [words_for(thing) for thing in things]
     if asked is None or None in words:
         return None

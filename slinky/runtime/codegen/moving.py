@@ -18,10 +18,11 @@ from slinky.symbolic.expressions import constant_value
 
 def moves(alloc: Alloc, block: Block) -> bool:
     """Whether the windows on a folded buffer of a block move on in plain memory."""
-    return not _is_mapped_twice() and may_move(alloc, block)
+    return not is_mapped_twice() and may_move(alloc, block)
 
 
-def _is_mapped_twice() -> bool:
+def is_mapped_twice() -> bool:
+    """Whether the system maps memory twice."""
     try:
         return mirrored.available()
     except OSError:
