@@ -22,7 +22,7 @@ from slinky.runtime.kept_plans import Question
 from slinky.runtime.python_text import PythonText
 
 
-def question(program: Program, kind: Kind, plan: str, made_by: Compiler | None) -> Question | None:
+def question(program: Program, kind: Kind, plan: str, made_by: Compiler) -> Question | None:
     """What to ask for the plan of a program; None where it depends on what cannot be told."""
     if type(made_by) is not Compiler:
         return None

@@ -125,26 +125,31 @@ class NativePlan(Plan):
             return super().parts(kind)
         second = self._seconds[kind] = Second(made_by, waits=self.waits)
         try:
-            bits = exception_bits(made_by)
-            is_watched = bits is None or kind.recorded or kind.guarded
-            found, text = (None, None) if is_watched else self._in_nests(kind)
-            tree = super().parts(kind).tree if found is None else with_functions(found, second, bits)
+            nested, text = self._in_nests(kind, second)
+            tree = nested or super().parts(kind).tree
             carriers = self._carriers(tree, second)
         except NotShippedError:
             return super().parts(kind)
-        self.runs_c |= found is not None or bool(carriers)
+        self.runs_c |= nested is not None or bool(carriers)
         return Parts(self.program, tree, carriers, text)
 
-    def _in_nests(self, kind: Kind) -> tuple[InNests | None, PythonText | None]:
-        """The nests of a variant, and its source, if it was kept."""
-        asked = question(self._program_of(kind), kind, type(self).__name__, self._made_by)
+    def _in_nests(self, kind: Kind, second: Second) -> tuple[PlanTree | None, PythonText | None]:
+        """The plan tree of a variant that calls C functions for its nests, None where there are none; and its source,
+        if it was kept."""
+        bits = exception_bits(second.made_by)
+        if bits is None or kind.recorded or kind.guarded:
+            return None, None
+        asked = question(self._program_of(kind), kind, type(self).__name__, second.made_by)
         kept = None if asked is None else find(asked)
         if kept is not None:
-            return kept
-        found = in_nests(super().parts(kind).tree, self.program, self._may_do)
-        if found is not None and asked is not None:
-            self._to_keep[kind] = asked, found
-        return found, None
+            found, text = kept
+            return with_functions(found, second, bits), text
+        made = in_nests(super().parts(kind).tree, self.program, self._may_do)
+        if made is None:
+            return None, None
+        if asked is not None:
+            self._to_keep[kind] = asked, made
+        return with_functions(made, second, bits), None
 
     def _may_do(self, func: LoweredFunc) -> bool:
         """Whether C computes a func, if it knows how."""
