@@ -34,6 +34,11 @@ _DIGEST = hashlib.sha256().digest_size
 _LENGTH = 8
 
 
+def is_on() -> bool:
+    """Whether anything is kept, or read: else nobody need put a question."""
+    return os.environ.get(SWITCH) != "0" and _code() is not None
+
+
 class Answers:
     """The answers of one kind, by their questions."""
 
@@ -69,10 +74,8 @@ class Answers:
 
     def _asked(self, question: bytes) -> bytes | None:
         """The whole question; None where nothing is kept."""
-        if os.environ.get(SWITCH) == "0":
-            return None
         code = _code()
-        return None if code is None else code + question
+        return code + question if is_on() and code is not None else None
 
     def _path(self, asked: bytes) -> Path:
         folder = cache_folder(os.environ.get("SLINKY_CACHE")) / self._kind

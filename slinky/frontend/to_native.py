@@ -26,7 +26,7 @@ from slinky.errors import CompilationError, CompilationFailedWarning
 from slinky.frontend.places import user_frame
 from slinky.ir.packing import packed
 from slinky.ir.telling import told
-from slinky.kept_answers import Answers
+from slinky.kept_answers import Answers, is_on
 from slinky.pipeline import Pipeline
 
 PATIENCE = 0.25
@@ -200,6 +200,8 @@ _IS_IN_C, _IS_NOT = b"1", b"0"
 def _asked(scheduled: Pipeline) -> bytes | None:
     """What to ask of a schedule: whether it has moved to C before, in some process. What is told of callbacks is as
     much as matters for that."""
+    if not is_on():
+        return None
     things: list[Any] = []
     asked = packed(scheduled.program, things)
     words = [told(thing) or type(thing).__name__ for thing in things]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from slinky.ir.statements import Program
 from slinky.ir.telling import told
+from slinky.kept_answers import is_on
 from slinky.native.compiling import Compiler
 from slinky.native.entering import NestText
 from slinky.native.nests import InNests
@@ -24,7 +25,7 @@ from slinky.runtime.python_text import PythonText
 
 def question(program: Program, kind: Kind, plan: str, made_by: Compiler) -> Question | None:
     """What to ask for the plan of a program; None where it depends on what cannot be told."""
-    if type(made_by) is not Compiler:
+    if not is_on() or type(made_by) is not Compiler:
         return None
     return kept_plans.asked_about(program, (kind, plan, made_by.command, made_by.version, made_by.flags), told)
 

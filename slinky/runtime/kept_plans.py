@@ -19,7 +19,7 @@ from slinky.ir.nesting import funcs_in
 from slinky.ir.packing import packed, unpacked
 from slinky.ir.statements import Call, Program, walk
 from slinky.ir.telling import told
-from slinky.kept_answers import Answers
+from slinky.kept_answers import Answers, is_on
 from slinky.runtime.buffers import read_only
 from slinky.runtime.codegen.generator import Kind
 from slinky.runtime.codegen.moving import is_mapped_twice
@@ -45,7 +45,7 @@ class Question:
 
 def question(program: Program, kind: Kind) -> Question | None:
     """What to ask for the plan of a variant of a program; None where it is made as quickly, or cannot be kept."""
-    if sum(isinstance(each, Call) for each in walk(program.body)) < LEAST_CALLS:
+    if not is_on() or sum(isinstance(each, Call) for each in walk(program.body)) < LEAST_CALLS:
         return None
     calls = [(only_reads(func.operation), takes_out(func.operation)) for func in funcs_in(program)]
     return asked_about(program, (kind, calls), lambda thing: told(thing) or ("thing", type(thing).__name__))

@@ -23,7 +23,7 @@ from slinky.cursors.lineages import origin
 from slinky.cursors.versions import Version
 from slinky.ir.packing import packed, unpacked
 from slinky.ir.telling import told
-from slinky.kept_answers import Answers
+from slinky.kept_answers import Answers, is_on
 from slinky.runtime.backends import has_loops, is_own
 from slinky.runtime.collector import collector_paused
 from slinky.runtime.estimates import estimate_for
@@ -72,7 +72,7 @@ def _question(
         [*map(_told_of_array, arrays)],
         [(name, _told_of_number(scalars[name])) for name in sorted(scalars)],
     )
-    if not is_own(backend) or None in sizes or any(number is None for _, number in numbers):
+    if not is_on() or not is_own(backend) or None in sizes or any(number is None for _, number in numbers):
         return None
     machine = options.get("machine") or this_machine_for(backend)
     workers = options.get("workers") or machine.cores
