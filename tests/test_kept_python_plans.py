@@ -147,9 +147,7 @@ def test_how_a_callback_is_called_is_asked(decided: list[Any]) -> None:
     assert len(set(sources)) == 3
 
 
-def test_where_memory_is_not_mapped_twice_plans_are_others(
-    decided: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_memory_is_not_mapped_twice_plans_are_others(decided: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [ran(chain()), ran(chain())]
     count = len(decided)
     monkeypatch.setattr(mirrored, "available", lambda: False)

@@ -14,6 +14,7 @@ once, in any order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import Enum, auto
 from functools import lru_cache
@@ -21,11 +22,12 @@ from functools import lru_cache
 import attrs
 
 from slinky.ir.formulas import (
+    Element,
     Formula,
     Operand,
     Result,
 )
-from slinky.native import lanes, streaming, turning
+from slinky.native import converting, lanes, streaming, turning
 from slinky.native.ahead import declared
 from slinky.native.ahead import texts_in as ahead_in
 from slinky.native.comparing import comparisons_in
@@ -491,6 +493,32 @@ class _Kernel(Elements):
         return lanes.goes_by_lanes(self.formula, self.live, self.results, moving)
 
     def _by_lanes(self, moving: set[str]) -> Iterator[str]:
+        numbers = [k for k, name in enumerate(self.inputs) if name in moving]
+        places = converting.places_of(self.formula, self.live, numbers)
+        usual = self._over_lanes(moving)
+        clipped = {each.value.input for each in self.clipped.values() if isinstance(each.value, Element)}
+        if clipped & set(places) or not places:
+            yield from usual
+            return
+        names, size = [self.names[k] for k in places], self.dtype(places[0]).itemsize
+        whole = _Kernel(converting.of_floats(self.formula, places), self.results)
+        loop = [_from_strips(line, names) for line in whole.over_part(moving)]
+        ahead = {name: self.dtype(self.names.index(name)).itemsize for name in self.ahead}
+        yield from converting.by_strips(names, type_of(self.dtype(places[0])), size, loop, list(usual), ahead)
+
+    def over_part(self, moving: set[str]) -> Iterator[str]:
+        """Loops from `begin` up to `stop`, which ask for nothing ahead."""
+        if any(lanes.is_narrow(self.dtype(k)) for k in range(len(self.inputs), len(self.names))):
+            yield from self._over_lanes(moving, "begin", "stop")
+            return
+        place = Place("i", is_dense=True, first="first + ")
+        yield "#pragma GCC ivdep"
+        yield "for (intptr_t i = begin; i < stop; i++) {"
+        yield from (f"    {line}" for line in self.steps(self.live, moving, place, self.results))
+        yield from (f"    {line}" for line in self.stores(place))
+        yield "}"
+
+    def _over_lanes(self, moving: set[str], begin: str = "0", stop: str = "n") -> Iterator[str]:
         narrow = {name: type_of(dtype) for k, name in enumerate(self.names) if lanes.is_narrow(dtype := self.dtype(k))}
         place = Place("i", is_dense=True, first="first + ")
         wide = attrs.evolve(place, text="i + j", in_lanes=True)
@@ -499,7 +527,7 @@ class _Kernel(Elements):
         )
         read = {name: of for name, of in narrow.items() if name in moving and name in self.inputs}
         written = {name: of for name, of in narrow.items() if name in self.outputs}
-        yield from lanes.by_lanes(read, written, in_lanes, alone, self.ahead)
+        yield from lanes.by_lanes(read, written, in_lanes, alone, self.ahead, begin, stop)
 
     def _may_stream(self) -> bool:
         """Whether results, of one dtype, may go past the caches line by line: their steps are few and take no strips,
@@ -541,6 +569,11 @@ class _Kernel(Elements):
             yield "}"
         for call in strips.calls[stage]:
             yield f"{call};"
+
+
+def _from_strips(line: str, names: Sequence[str]) -> str:
+    """A line that reads these arrays from strips."""
+    return re.sub(rf"\bv_({'|'.join(names)})\[([^]]*)\]", r"x_\1[\2 - begin]", line)
 
 
 def _least(one: str, other: str) -> str:

@@ -184,14 +184,16 @@ def by_lanes(
     in_lanes: Sequence[str],
     alone: Sequence[str],
     ahead: Sequence[str] = (),
+    begin: str = "0",
+    stop: str = "n",
 ) -> Iterator[str]:
-    """A loop over `i`, from 0 to `n`: over lanes, of lines that take the element `j` of `w_a` for what is read of a
-    narrow array `v_a`, and leave one for what is written; then of lines for the elements alone. The narrow arrays are
-    given by their names, with their types; what is `ahead` in others is asked for."""
-    yield "intptr_t i = 0;"
+    """A loop over `i`, from its `begin` up to its `stop`: over lanes, of lines that take the element `j` of `w_a` for
+    what is read of a narrow array `v_a`, and leave one for what is written; then of lines for the elements alone. The
+    narrow arrays are given by their names, with their types; what is `ahead` in others is asked for."""
+    yield f"intptr_t i = {begin};"
     yield "#ifdef SLINKY_LANES"
     yield "slinky_blocks"
-    yield "for (; i + SLINKY_LANES <= n; i += SLINKY_LANES) {"
+    yield f"for (; i + SLINKY_LANES <= {stop}; i += SLINKY_LANES) {{"
     for name in ahead:
         yield f"    {ahead_text(name, 'i')}"
     for name, of in read.items():
@@ -208,7 +210,7 @@ def by_lanes(
     yield "}"
     yield "#endif"
     yield "slinky_rest"
-    yield "for (; i < n; i++) {"
+    yield f"for (; i < {stop}; i++) {{"
     yield "    slinky_alone();"
     yield from (f"    {line}" for line in alone)
     yield "}"
