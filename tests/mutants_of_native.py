@@ -270,7 +270,7 @@ MUTANTS += mutants(
     ("lanes: ufuncs of several sizes", " or (isinstance(step, Apply) and step.ufunc not in UFUNCS)", ""),
     ("lanes: truths that are read", 'own.kind == "b" and to.kind == "b" and not is_read', 'own.kind == "b"'),
     ("lanes: few steps", "len(live) < FEWEST_STEPS or ", ""),
-    ("lanes: elements alone", "for (; i < n; i++) {", "for (; i + 1 < n; i++) {"),
+    ("lanes: elements alone", "for (; i < {stop}; i++) {{", "for (; i + 1 < {stop}; i++) {{"),
 )
 MUTANTS += mutants(
     "slinky/native/ahead.py",

@@ -28,6 +28,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import mutants_of_copies
+import mutants_of_kept
 import mutants_of_native
 import mutants_of_programs
 import mutants_of_reductions
@@ -46,6 +47,7 @@ MUTANTS = [
     *mutants_of_runs.MUTANTS,
     *mutants_of_state.MUTANTS,
     *mutants_of_traces.MUTANTS,
+    *mutants_of_kept.MUTANTS,
 ]
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("slinky", "tests", "examples", "tools", "docs", "benchmarks", "pyproject.toml", "README.md")
