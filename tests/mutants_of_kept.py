@@ -12,7 +12,7 @@ MUTANTS: list[Mutant] = []
 
 MUTANTS += mutants(
     "slinky/kept_answers.py",
-    ANSWERS,
+    (ANSWERS,),
     (
         "answers: the question as a whole",
         "return told[end:] if told[_LENGTH:end] == asked else None",
@@ -44,7 +44,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/ir/packing.py",
-    PACKING,
+    (PACKING,),
     ("packing: things that are there", "number = self._numbers.get(id(given))", "number = None"),
     ("packing: texts by what they say", "if kind is str:", "if False:"),
     ("packing: dtypes by name", "return (np.dtype, (dtype.str,)) if is_named else", "return"),
@@ -64,7 +64,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/ir/telling.py",
-    PACKING,
+    (PACKING,),
     (
         "telling: what somebody else has written",
         "    return None if None in found else (name, *found)",
@@ -84,7 +84,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/sched/kept_schedules.py",
-    SCHEDULES,
+    (SCHEDULES,),
     (
         "schedules: sizes",
         "packed((p.program, sizes, numbers, limits), others)",
@@ -126,7 +126,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/native/kept_plans.py",
-    NATIVE,
+    (NATIVE,),
     (
         "kept native plans: compilers",
         "made_by.command, made_by.version, made_by.flags), told",
@@ -137,7 +137,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/frontend/to_native.py",
-    NATIVE,
+    (NATIVE,),
     ("moves: what is called", 'b"\\0".join([asked, repr(words).encode()])', "asked"),
     ("moves: without a compiler", "if compiler() is not None and (asked :=", "if (asked :="),
     (
@@ -149,7 +149,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/native/converting.py",
-    CONVERTING,
+    (CONVERTING,),
     (
         "converting: integers as such",
         "is_one = len(set(narrow.values())) == 1 and not others & set(narrow)",
