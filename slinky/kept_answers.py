@@ -16,6 +16,7 @@ import hashlib
 import os
 import sys
 import time
+import zlib
 from functools import cache
 from pathlib import Path
 
@@ -56,7 +57,8 @@ class Answers:
             if is_of(path.parent, this_user()) and path.is_file() and is_of(path, this_user()):
                 kept = path.read_bytes()
                 os.utime(path)
-                return _answer(kept, asked)
+                found = _answer(kept, asked)
+                return None if found is None else zlib.decompress(found)
         return None
 
     def keep(self, question: bytes, answer: bytes) -> None:
@@ -65,7 +67,7 @@ class Answers:
         if asked is None:
             return
         path = self._path(asked)
-        told = b"".join([len(asked).to_bytes(_LENGTH, "little"), asked, answer])
+        told = b"".join([len(asked).to_bytes(_LENGTH, "little"), asked, zlib.compress(answer, 1)])
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             if is_of(path.parent, this_user()):

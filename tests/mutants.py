@@ -1,8 +1,8 @@
 """What is broken to see whether tests notice: one place of the code at a time (see `mutations`).
 
 The lists `mutants_of_programs`, `mutants_of_rewrites`, `mutants_of_copies`, `mutants_of_reductions`,
-`mutants_of_native`, `mutants_of_runs`, `mutants_of_state` and `mutants_of_traces` have one for each condition that
-keeps slinky right.
+`mutants_of_native`, `mutants_of_runs`, `mutants_of_state`, `mutants_of_traces` and `mutants_of_kept` have one for each
+condition that keeps slinky right.
 """
 
 from __future__ import annotations

@@ -156,7 +156,12 @@ MUTANTS += mutants(
         "is_one = True",
     ),
     ("converting: places that are far", "&& high - low <= {NEAREST * size}) {{", ") {{"),
-    ("converting: short rows", "if (n >= {SHORTEST} && high", "if (high"),
+    (
+        "converting: short rows",
+        "if (n >= {SHORTEST} && high",
+        "if (high",
+        "five short arrays that lie so near to each other lie in one block of memory, and so does what is between them",
+    ),
     ("converting: before the first", "strip + (d_{name} - low) / {size};", "strip + d_{name} / {size};"),
     ("converting: what is around", "stop - begin + (high - low) / {size};", "stop - begin;"),
     ("converting: few places", "if is_one and len(narrow) >= FEWEST else ()", "if is_one and narrow else ()"),

@@ -144,9 +144,21 @@ def twice(a: Any, o: Any) -> None:
 
 def test_what_somebody_has_written_is_not_kept(printed: list[Any]) -> None:
     """Its name may stay while it changes. NumPy's functions, and how they are called, are known."""
-    for between, count in ((twice, 2), (np.square, 3), (np.square, 3), (np.negative, 4)):
-        for _ in range(2 if between is twice else 1):
-            plan = smoothed(between=between).compile(backend="native")
+    y, x = sl.variables("y x")
+    for _ in range(2):
+        a, b, c, d = (plane(name, np.float32) for name in "abcd")
+        sl.arithmetic(a[y, x] * 2, b[y, x], name="f")
+        sl.arithmetic(b[y, x] + 1, c[y, x], name="g")
+        sl.Func(twice, [c[y, x]], [d[y, x]], name="twice")
+        p, (loop, _, _) = sl.split_loop(sl.build_pipeline([a], [d]), "g.y", 4, rc=True)
+        plan = sl.compute_at(p, "f", loop).compile(backend="native")
+        assert "nest_1(" in plan.source
+        image = numbers((9, 7), np.float32)
+        same_bits(plan(image, np.empty((9, 7), np.float32)), (image * 2 + 1) * 2)
+    assert len(printed) == 2
+    printed.clear()
+    for between, count in ((np.square, 1), (np.square, 1), (np.negative, 2)):
+        plan = smoothed(between=between).compile(backend="native")
         assert len(printed) == count
         image = numbers((45, 33), np.float32)
         same_bits(ran(plan, image), ran(smoothed(between=between).compile(), image))
@@ -158,14 +170,14 @@ def test_constants_are_those_of_the_program(printed: list[Any]) -> None:
     def weighted(weights: Any) -> sl.Pipeline:
         a, b, out = (sl.BufferExpr(name, float, 1) for name in ("a", "b", "out"))
         sl.arithmetic(a[x] * sl.constant("w", weights)[x], b[x], name="f")
-        sl.arithmetic(b[x] + 1, out[x], name="g")
+        sl.arithmetic(b[x] + sl.constant("v", np.full(20, 3.0))[x], out[x], name="g")
         p, (loop, _, _) = sl.split_loop(sl.build_pipeline([a], [out]), "g.x", 4, rc=True)
         return sl.compute_at(p, "f", loop)
 
     given = np.arange(10.0)
     for weights, count in ((np.arange(10.0), 1), (np.arange(10.0), 1), (np.ones(10), 2), (np.arange(20000.0), 3)):
         found = weighted(weights).compile(backend="native")(given, np.empty(10))
-        np.testing.assert_array_equal(found, given * weights[:10] + 1)
+        np.testing.assert_array_equal(found, given * weights[:10] + 3)
         assert len(printed) == count
 
 
@@ -283,6 +295,7 @@ def test_what_has_nothing_to_do_in_c_is_known_of_just_that(traced: Any) -> None:
     def quotients(image: Any) -> Any:
         return np.sqrt(image[1:]) - np.negative(image[:-1])
 
+    quotients.__name__ = "waves"
     for function, is_in_c in ((waves, False), (quotients, True), (waves, False)):
         found = traced(function)
         found(image)

@@ -134,6 +134,17 @@ def test_another_question_has_another_answer(makings: list[sl.Pipeline], other: 
     assert len(makings) == 2
 
 
+def test_callbacks_are_asked_about_by_their_code(makings: list[sl.Pipeline]) -> None:
+    """Whatever their names are."""
+    texts = ["o[...] = (a[:-2] + a[2:]) / 2", "o[...] = a[1:-1] * 3", "o[...] = (lambda b: b * 4)(a[1:-1])"]
+    for count, text in enumerate(texts, 1):
+        for _ in range(2):
+            space: dict[str, Any] = {}
+            exec(f"def function(a, o):\n    {text}\n", space)
+            scheduled(smoothed(space["function"]))
+            assert len(makings) == count
+
+
 def test_scalars_are_asked_about_but_for_the_values_of_floats(makings: list[sl.Pipeline]) -> None:
     def scaled(size: Any, gain: Any) -> None:
         x, n, amount = sl.variables("x")[0], sl.scalar("n"), sl.scalar("amount", float)

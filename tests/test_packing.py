@@ -170,6 +170,20 @@ def test_classes_that_are_callable_are_things() -> None:
     assert type(kernel) not in packing._OWN
 
 
+def test_functions_that_say_they_are_ours_are_things() -> None:
+    """They are not what slinky has under that name, or it has nothing."""
+    for name in ("cited", "no_such_name"):
+
+        def theirs(image: Any, out: Any) -> None:
+            out[...] = image[1:-1]
+
+        theirs.__module__, theirs.__qualname__ = "slinky.errors", name
+        others: list[Any] = []
+        assert packed(theirs, others) is not None
+        assert others == [theirs]
+        assert told(theirs) is None
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # In words
 # ----------------------------------------------------------------------------------------------------------------
