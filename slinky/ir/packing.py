@@ -36,6 +36,10 @@ _OWN: set[type] = set(_PLAIN)
 """Kinds of things that are pickled as what they consist of, as far as they have come."""
 
 
+_NAMED: dict[int, Any] = {}
+"""Classes and functions that are named, as far as they have come, by their identities."""
+
+
 def _without_identity(kind: type) -> Callable[[Any], tuple[Any, ...]]:
     """How a statement is made again: its identity is not told."""
     names = [f.name for f in attrs.fields(kind) if f.name != "id"]
@@ -121,7 +125,7 @@ def _is_own(given: Any) -> bool:
     """Whether something is pickled as what it consists of: data of slinky's, and numbers and dtypes of NumPy's."""
     kind = type(given)
     if kind in (FunctionType, BuiltinFunctionType) or isinstance(given, type):
-        return _is_named(given)
+        return id(given) in _NAMED or _is_named(given)
     if kind in (slice, range) or isinstance(given, (np.dtype, np.generic)):
         return not getattr(given, "dtype", given).hasobject
     if _is_of(kind.__module__, "slinky") and not callable(given):
@@ -136,7 +140,10 @@ def _is_named(given: Any) -> bool:
     if module == "builtins":
         return name in _BUILT_IN
     is_known = _is_of(module, "slinky") or _is_of(module, "numpy")
-    return is_known and getattr(sys.modules.get(module), name, None) is given
+    if is_known and getattr(sys.modules.get(module), name, None) is given:
+        _NAMED[id(given)] = given
+        return True
+    return False
 
 
 def _is_of(module: str, package: str) -> bool:
