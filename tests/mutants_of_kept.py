@@ -72,10 +72,10 @@ MUTANTS += mutants(
     ),
     (
         "telling: names that are others'",
-        "if found is thing and _is_known(module) else None",
-        "if _is_known(module) else None",
+        "return (module, name) if found is thing else None",
+        "return (module, name)",
     ),
-    ("telling: other packages", "if found is thing and _is_known(module) else None", "if found is thing else None"),
+    ("telling: other packages", "if not isinstance(module, str) or not _is_known(module):", "if False:"),
     ("telling: zeros", 'return "float", thing.hex()', 'return "float", thing + 0.0'),
     ("telling: shapes", "return type(thing).__name__, thing.shape, str", "return type(thing).__name__, str"),
     ("telling: large arrays", "or thing.nbytes > MOST_BYTES", ""),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +134,21 @@ def test_another_question_has_another_answer(makings: list[sl.Pipeline], other: 
     other()
     other()
     assert len(makings) == 2
+
+
+def test_nobody_holds_the_arrays(makings: list[sl.Pipeline]) -> None:
+    """Neither where a schedule is made, nor where it is read."""
+    for _ in range(2):
+        p = smoothed().auto(machine=LAPTOP, workers=1)
+        image, out = np.zeros((2006, 1000)), np.zeros((2000, 1000))
+        p(image, out)
+        held = weakref.ref(image), weakref.ref(out)
+        told = sl.explain(p._running_for(image, out))
+        del image, out
+        gc.collect()
+        assert [each() for each in held] == [None, None]
+        assert told.program_bytes < told.unscheduled_bytes
+    assert len(makings) == 1
 
 
 def test_callbacks_are_asked_about_by_their_code(makings: list[sl.Pipeline]) -> None:

@@ -204,9 +204,33 @@ class Pair:
     one: int
 
 
+class Fails:
+    """Somebody's class, which is not to be printed."""
+
+    def __repr__(self) -> str:
+        raise AssertionError("it is printed")
+
+
+def elsewhere() -> Any:
+    """A function that is nowhere."""
+
+    def function() -> None: ...
+
+    function.__module__ = ["not", "a", "name"]  # type: ignore[assignment]
+    return function
+
+
+def itself() -> Any:
+    """A list that holds itself."""
+    found: list[Any] = []
+    found.append(found)
+    return functools.partial(np.add, found)
+
+
 @pytest.mark.parametrize(
     "thing",
-    [ours, lambda: None, Ours, Ours(), Pair(1), functools.partial(ours, 1), functools.partial(np.add, ours), [ours],
+    [Fails(), {Fails()}, {1: Fails()}, functools.partial(np.add, {Fails()}), elsewhere(), itself(),
+     ours, lambda: None, Ours, Ours(), Pair(1), functools.partial(ours, 1), functools.partial(np.add, ours), [ours],
      np.frompyfunc(ours, 1, 1), np.zeros(MOST_BYTES // 8 + 1), np.array([ours]), np.dtype(object), {"key": ours},
      np.zeros(3).sum, Ours().__init__, sl.elementwise(ours), np.dtype("f8", metadata={"is": ours})],
 )  # fmt: skip
@@ -226,6 +250,7 @@ def test_there_are_no_words_for_what_somebody_else_has_written(thing: Any) -> No
         (functools.partial(np.add, 1), functools.partial(np.add, 2), functools.partial(np.add, where=True)),
         tuple(Reducing("sum", f, axes, keywords) for f in (np.sum, np.max) for axes in ((0,), (1,))
               for keywords in ((), (("ddof", 1),))),
+        ({1, 2}, {1, 3}, frozenset({1, 2}), [1, 2], {1: 2}, {2: 1}),
         (operator.add, math.sin, len, slice, int, sl.Machine, sl.interval),
         (sl.Expr.__add__, sl.variables("x")[0], sl.variables("y")[0], sl.variables("x")[0] + 1, sl.scalar("x")),
     ],

@@ -10,7 +10,6 @@ Invariant: things of which the same is told compute the same, with the same vers
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, NoneType
 from typing import Any
@@ -33,6 +32,13 @@ _KNOWN = frozenset({"slinky", "numpy", "scipy", "builtins", "_operator", "math"}
 
 def told(thing: Any) -> Any:
     """Words for a thing, as plain data; None where there are none."""
+    try:
+        return _told(thing)
+    except RecursionError:  # it holds itself
+        return None
+
+
+def _told(thing: Any) -> Any:
     kind = type(thing)
     if kind in _PLAIN:
         return kind.__name__, thing
@@ -40,8 +46,11 @@ def told(thing: Any) -> Any:
         return "float", thing.hex()
     if kind in (tuple, list):
         return _each(kind.__name__, thing)
-    if kind in (dict, frozenset, set):
-        return _each(kind.__name__, thing.items() if isinstance(thing, Mapping) else sorted(thing, key=repr))
+    if kind is dict:
+        return _each("dict", thing.items())
+    if kind in (frozenset, set):
+        words = _each(kind.__name__, thing)
+        return None if words is None else sorted(words, key=repr)
     if isinstance(thing, np.dtype):
         return None if thing.hasobject or thing.metadata is not None else ("dtype", str(thing.descr))
     if isinstance(thing, np.generic) or kind is np.ndarray:
@@ -60,7 +69,7 @@ def told(thing: Any) -> Any:
 
 
 def _each(name: str, items: Any) -> Any:
-    found = [told(item) for item in items]
+    found = [_told(item) for item in items]
     return None if None in found else (name, *found)
 
 
@@ -78,11 +87,13 @@ def _name_of(thing: Any) -> Any:
         return None if named is None else ("method", named, name)
     if isinstance(thing, np.ufunc):
         return ("numpy", name) if getattr(np, name, None) is thing else None
-    module = getattr(thing, "__module__", None) or ""
+    module = getattr(thing, "__module__", None)
+    if not isinstance(module, str) or not _is_known(module):
+        return None
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
-    return (module, name) if found is thing and _is_known(module) else None
+    return (module, name) if found is thing else None
 
 
 def _is_known(module: str) -> bool:

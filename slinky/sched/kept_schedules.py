@@ -68,10 +68,8 @@ def _question(
 ) -> bytes | None:
     """All that a schedule depends on; None where that cannot be said."""
     backend = options.get("backend", "python")
-    sizes, numbers = (
-        [*map(_told_of_array, arrays)],
-        [(name, _told_of_number(scalars[name])) for name in sorted(scalars)],
-    )
+    sizes = [*map(_told_of_array, arrays)]
+    numbers = [(name, _told_of_number(scalars[name])) for name in sorted(scalars)]
     if not is_on() or not is_own(backend) or None in sizes or any(number is None for _, number in numbers):
         return None
     machine = options.get("machine") or this_machine_for(backend)
@@ -126,8 +124,10 @@ def _read(
         program, machine, workers, seconds, unscheduled_seconds, backend = unpacked(kept, others)
         found = sl.Pipeline(Version(program, origin("auto_schedule")))
 
+    shapes = [getattr(each, "shape", each) for each in arrays]  # whoever counts holds no arrays
+
     def counted(each: sl.Pipeline) -> ProgramBytes:
-        return ProgramBytes(lambda: estimate_for(each.program, values_of(p._completing(), arrays, scalars), workers))
+        return ProgramBytes(lambda: estimate_for(each.program, values_of(p._completing(), shapes, scalars), workers))
 
     model = machine, workers, seconds, unscheduled_seconds
     return explained(found, Explanation(*model, counted(found), counted(p), (), backend=backend))
