@@ -228,6 +228,8 @@ def test_options_that_make_no_sense_are_refused_as_ever(keeps: Path) -> None:
     for options in ({"workers": 0}, {"machine": 3}, {"max_bytes": -1}, {"backend": "no"}):
         with pytest.raises((sl.OperationError, sl.ArgumentError)):
             scheduled(smoothed(), **options)
+        with pytest.raises((sl.OperationError, sl.ArgumentError)):
+            sl.AutoPipeline(smoothed(), **options)(np.zeros((26, 3)), np.zeros((20, 3)))
     with pytest.raises(sl.SchedulingError):
         scheduled(smoothed(), max_bytes=1)
     with pytest.raises(sl.SchedulingError):  # refusals are not kept

@@ -19,6 +19,7 @@ import slinky as sl
 from slinky.cursors.lineages import origin
 from slinky.cursors.versions import Version
 from slinky.ir import packing
+from slinky.ir.formulas import CLIP
 from slinky.ir.packing import packed, unpacked
 from slinky.ir.reducing import Reducing
 from slinky.ir.statements import Pass, walk
@@ -184,6 +185,12 @@ def test_functions_that_say_they_are_ours_are_things() -> None:
         assert told(theirs) is None
 
 
+def test_ufuncs_of_scipy_have_words() -> None:
+    special = pytest.importorskip("scipy.special")
+    assert None not in {told(special.erf), told(special.expit), told(np.exp)}
+    assert told(special.erf) != told(special.erfc)
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # In words
 # ----------------------------------------------------------------------------------------------------------------
@@ -251,6 +258,7 @@ def test_there_are_no_words_for_what_somebody_else_has_written(thing: Any) -> No
         tuple(Reducing("sum", f, axes, keywords) for f in (np.sum, np.max) for axes in ((0,), (1,))
               for keywords in ((), (("ddof", 1),))),
         ({1, 2}, {1, 3}, frozenset({1, 2}), [1, 2], {1: 2}, {2: 1}),
+        (CLIP, np.clip, np.matmul, np.multiply, np.logical_and),
         (operator.add, math.sin, len, slice, int, sl.Machine, sl.interval),
         (sl.Expr.__add__, sl.variables("x")[0], sl.variables("y")[0], sl.variables("x")[0] + 1, sl.scalar("x")),
     ],

@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from slinky.ir.formulas import ufunc_of_numpy
 from slinky.ir.packing import packed
 from slinky.symbolic.expressions import Expr
 
@@ -25,6 +26,9 @@ MOST_BYTES = 1 << 16
 
 _NAMED = (np.ufunc, FunctionType, BuiltinFunctionType, type(np.mean))
 """What has a name under which a module has it."""
+
+_UFUNCS = ("numpy", "scipy.special")
+"""Where ufuncs are found, which say nothing of that."""
 
 _PLAIN = frozenset({NoneType, bool, int, str, bytes, complex})
 _KNOWN = frozenset({"slinky", "numpy", "scipy", "builtins", "_operator", "math"})
@@ -86,7 +90,9 @@ def _name_of(thing: Any) -> Any:
         named = _name_of(owner)
         return None if named is None else ("method", named, name)
     if isinstance(thing, np.ufunc):
-        return ("numpy", name) if getattr(np, name, None) is thing else None
+        if ufunc_of_numpy(name) is thing:
+            return "numpy", name
+        return next((("ufunc", of, name) for of in _UFUNCS if getattr(sys.modules.get(of), name, None) is thing), None)
     module = getattr(thing, "__module__", None)
     if not isinstance(module, str) or not _is_known(module):
         return None

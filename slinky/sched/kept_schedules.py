@@ -29,7 +29,7 @@ from slinky.runtime.collector import collector_paused
 from slinky.runtime.estimates import estimate_for
 from slinky.runtime.stand_ins import values_of
 from slinky.sched.explaining import Explanation, ProgramBytes, explain, explained
-from slinky.sched.machines import this_machine_for
+from slinky.sched.machines import Machine, this_machine_for
 
 _ANSWERS = Answers("schedules")
 
@@ -73,6 +73,8 @@ def _question(
     if not is_on() or not is_own(backend) or None in sizes or any(number is None for _, number in numbers):
         return None
     machine = options.get("machine") or this_machine_for(backend)
+    if not isinstance(machine, Machine):
+        return None
     workers = options.get("workers") or machine.cores
     limits = (machine, workers, options.get("max_bytes"), backend, backend != "python" and has_loops(backend))
     asked = packed((p.program, sizes, numbers, limits), others)
