@@ -91,7 +91,7 @@ def _name_of(thing: Any) -> Any:
         return None if named is None else ("method", named, name)
     if isinstance(thing, np.ufunc):
         if ufunc_of_numpy(name) is thing:
-            return "numpy", name
+            return "ufunc", "numpy", name
         return next((("ufunc", of, name) for of in _UFUNCS if getattr(sys.modules.get(of), name, None) is thing), None)
     module = getattr(thing, "__module__", None)
     if not isinstance(module, str) or not _is_known(module):
