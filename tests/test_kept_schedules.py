@@ -151,6 +151,21 @@ def test_nobody_holds_the_arrays(makings: list[sl.Pipeline]) -> None:
     assert len(makings) == 1
 
 
+def test_pipelines_whose_schedules_were_read_end_with_what_they_call(makings: list[sl.Pipeline]) -> None:
+    """What explains one does not hold it."""
+    held = []
+    for _ in range(4):
+        counting = Counting()
+        held.append(weakref.ref(counting))
+        smoothed(counting).auto(machine=LAPTOP, workers=1)(np.ones((2006, 50)), np.empty((2000, 50)))
+        counting.lock.close()
+        del counting
+    assert len(makings) == 1
+    makings.clear()
+    gc.collect()
+    assert [each() for each in held] == [None] * 4
+
+
 def test_callbacks_are_asked_about_by_their_code(makings: list[sl.Pipeline]) -> None:
     """Whatever their names are."""
     texts = ["o[...] = (a[:-2] + a[2:]) / 2", "o[...] = a[1:-1] * 3", "o[...] = (lambda b: b * 4)(a[1:-1])"]

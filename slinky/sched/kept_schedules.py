@@ -22,6 +22,7 @@ import slinky as sl
 from slinky.cursors.lineages import origin
 from slinky.cursors.versions import Version
 from slinky.ir.packing import packed, unpacked
+from slinky.ir.statements import Program
 from slinky.ir.telling import told
 from slinky.kept_answers import Answers, is_on
 from slinky.runtime.backends import has_loops, is_own
@@ -128,8 +129,8 @@ def _read(
 
     shapes = [getattr(each, "shape", each) for each in arrays]  # whoever counts holds no arrays
 
-    def counted(each: sl.Pipeline) -> ProgramBytes:
-        return ProgramBytes(lambda: estimate_for(each.program, values_of(p._completing(), shapes, scalars), workers))
+    def counted(each: Program) -> ProgramBytes:
+        return ProgramBytes(lambda: estimate_for(each, values_of(p._completing(), shapes, scalars), workers))
 
-    model = machine, workers, seconds, unscheduled_seconds
-    return explained(found, Explanation(*model, counted(found), counted(p), (), backend=backend))
+    model = machine, workers, seconds, unscheduled_seconds  # nor the pipeline that it explains, which would never go
+    return explained(found, Explanation(*model, counted(program), counted(p.program), (), backend=backend))
