@@ -5,6 +5,7 @@ The public names. A pipeline is described by `BufferExpr` and `Func`, made by `b
 
 from typing import TYPE_CHECKING
 
+from slinky import kept_answers as _kept_answers  # noqa: F401  (which notes when the code of all others was read)
 from slinky.build import build_pipeline
 from slinky.cursors.base import Cursor, InvalidCursor
 from slinky.cursors.cursors import (

@@ -31,6 +31,8 @@ MOST = 1000
 """How many answers of a kind are kept; those that were not asked for longest leave."""
 
 _BEGAN = time.time_ns()
+"""When slinky was imported: this is the first of its modules."""
+
 _DIGEST = hashlib.sha256().digest_size
 _LENGTH = 8
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -199,6 +201,12 @@ def test_code_that_has_changed_since_it_was_read_keeps_nothing(
     monkeypatch.setattr(kept_answers, "_code", code)
     Answers("colours").keep(b"sky", b"blue")
     assert not (keeps / "colours").exists()
+
+
+def test_it_is_noted_before_anything_else_is_read_when_that_was() -> None:
+    code = "import slinky, sys; print([name for name in sys.modules if name.startswith('slinky.')][:2])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['slinky.kept', 'slinky.kept_answers']"
 
 
 def test_code_without_files_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
