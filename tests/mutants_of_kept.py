@@ -64,7 +64,7 @@ MUTANTS += mutants(
 
 MUTANTS += mutants(
     "slinky/ir/telling.py",
-    (PACKING,),
+    (PACKING, NATIVE),
     (
         "telling: what somebody else has written",
         "    return None if None in found else (name, *found)",
@@ -76,6 +76,8 @@ MUTANTS += mutants(
         "return (module, name)",
     ),
     ("telling: other packages", "if not isinstance(module, str) or not _is_known(module):", "if False:"),
+    ("telling: words in questions", "*(repr(each).encode() for each in words)]", "]"),
+    ("telling: things without words", "if asked is None or None in words:", "if asked is None:"),
     ("telling: zeros", 'return "float", thing.hex()', 'return "float", thing + 0.0'),
     ("telling: shapes", "return type(thing).__name__, thing.shape, str", "return type(thing).__name__, str"),
     ("telling: large arrays", "or thing.nbytes > MOST_BYTES", ""),
@@ -87,18 +89,18 @@ MUTANTS += mutants(
     (SCHEDULES,),
     (
         "schedules: sizes",
-        "packed((p.program, sizes, numbers, limits), others)",
-        "packed((p.program, numbers, limits), others)",
+        "question((p.program, sizes, numbers, limits), others, _told)",
+        "question((p.program, numbers, limits), others, _told)",
     ),
     (
         "schedules: scalars",
-        "packed((p.program, sizes, numbers, limits), others)",
-        "packed((p.program, sizes, limits), others)",
+        "question((p.program, sizes, numbers, limits), others, _told)",
+        "question((p.program, sizes, limits), others, _told)",
     ),
     (
         "schedules: limits",
-        "packed((p.program, sizes, numbers, limits), others)",
-        "packed((p.program, sizes, numbers), others)",
+        "question((p.program, sizes, numbers, limits), others, _told)",
+        "question((p.program, sizes, numbers), others, _told)",
     ),
     ("schedules: what is called", "code.co_code, code.co_names, inner", "code.co_names, inner"),
     ("schedules: back ends of others", "or not is_own(backend) or None in sizes", "or None in sizes"),
@@ -111,16 +113,14 @@ MUTANTS += mutants(
     ("kept plans: how callbacks are called", "(only_reads(func.operation), takes_out(func.operation))", "()"),
     (
         "kept plans: memory mapped twice",
-        "packed((program, is_mapped_twice(), further), things)",
-        "packed((program, further), things)",
+        "question((program, is_mapped_twice(), further), things, words_for)",
+        "question((program, further), things, words_for)",
     ),
     (
         "kept plans: whatever else",
-        "packed((program, is_mapped_twice(), further), things)",
-        "packed((program, is_mapped_twice()), things)",
+        "question((program, is_mapped_twice(), further), things, words_for)",
+        "question((program, is_mapped_twice()), things, words_for)",
     ),
-    ("kept plans: words", "*(repr(each).encode() for each in words)]", "]"),
-    ("kept plans: things without words", "if asked is None or None in words:", "if asked is None:"),
     ("kept plans: which constants", "asked.constants[number] for name", "asked.constants[0] for name"),
 )
 
@@ -138,7 +138,7 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/frontend/to_native.py",
     (NATIVE,),
-    ("moves: what is called", 'b"\\0".join([asked, repr(words).encode()])', "asked"),
+    ("moves: what is called", "lambda thing: told(thing) or type(thing).__name__)", "lambda thing: 1)"),
     ("moves: without a compiler", "if compiler() is not None and (asked :=", "if (asked :="),
     (
         "moves: nobody waits",

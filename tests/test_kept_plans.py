@@ -254,6 +254,15 @@ def traced(keeps: Path, moves_at_once: None, monkeypatch: pytest.MonkeyPatch) ->
     return trace
 
 
+def moved(traced: Any) -> Any:
+    """The image for which a function has moved to C."""
+    image = np.random.default_rng(1).random((60, 40))
+    first = traced(soft)
+    first(image)
+    assert first.wait_native()
+    return image
+
+
 def test_what_has_moved_to_c_is_there_from_the_first_call_on(traced: Any) -> None:
     image = np.random.default_rng(1).random((60, 40))
     first = traced(soft)
@@ -321,10 +330,7 @@ def test_without_a_compiler_nothing_is_known(traced: Any, monkeypatch: pytest.Mo
 
 
 def test_a_compiler_that_is_none_is_told_of_as_ever(traced: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    image = np.random.default_rng(1).random((60, 40))
-    first = traced(soft)
-    first(image)
-    assert first.wait_native()
+    image = moved(traced)
     monkeypatch.setenv("CC", "/nowhere/cc")
     second = traced(soft)
     assert_same(second(image), soft(image))
@@ -334,10 +340,7 @@ def test_a_compiler_that_is_none_is_told_of_as_ever(traced: Any, monkeypatch: py
 
 
 def test_nobody_waits_for_a_library_that_is_gone(traced: Any, keeps: Path) -> None:
-    image = np.random.default_rng(1).random((60, 40))
-    first = traced(soft)
-    first(image)
-    assert first.wait_native()
+    image = moved(traced)
     shutil.rmtree(keeps / "native")
     second = traced(soft)
     assert_same(second(image), soft(image))
@@ -348,10 +351,7 @@ def test_nobody_waits_for_a_library_that_is_gone(traced: Any, keeps: Path) -> No
 
 
 def test_a_forgotten_plan_or_schedule_is_made_again(traced: Any, keeps: Path) -> None:
-    image = np.random.default_rng(1).random((60, 40))
-    first = traced(soft)
-    first(image)
-    assert first.wait_native()
+    image = moved(traced)
     for kind in ("plans", "schedules", "moves"):
         shutil.rmtree(keeps / kind)
         second = traced(soft)
@@ -362,10 +362,7 @@ def test_a_forgotten_plan_or_schedule_is_made_again(traced: Any, keeps: Path) ->
 
 
 def test_where_nothing_is_compiled_nothing_is_loaded(traced: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    image = np.random.default_rng(1).random((60, 40))
-    first = traced(soft)
-    first(image)
-    assert first.wait_native()
+    image = moved(traced)
     monkeypatch.setenv(to_native.SWITCH, "0")
     second = traced(soft)
     assert_same(second(image), soft(image))

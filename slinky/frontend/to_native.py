@@ -24,8 +24,7 @@ import numpy as np
 
 from slinky.errors import CompilationError, CompilationFailedWarning
 from slinky.frontend.places import user_frame
-from slinky.ir.packing import packed
-from slinky.ir.telling import told
+from slinky.ir.telling import question, told
 from slinky.kept_answers import Answers, is_on
 from slinky.pipeline import Pipeline
 
@@ -200,12 +199,7 @@ _IS_IN_C, _IS_NOT = b"1", b"0"
 def _asked(scheduled: Pipeline) -> bytes | None:
     """What to ask of a schedule: whether it has moved to C before, in some process. What is told of callbacks is as
     much as matters for that."""
-    if not is_on():
-        return None
-    things: list[Any] = []
-    asked = packed(scheduled.program, things)
-    words = [told(thing) or type(thing).__name__ for thing in things]
-    return None if asked is None else b"\0".join([asked, repr(words).encode()])
+    return question(scheduled.program, [], lambda thing: told(thing) or type(thing).__name__) if is_on() else None
 
 
 def moved_before(scheduled: Pipeline, in_loops: Callable[[Pipeline], Pipeline | None]) -> tuple[bool, Any]:

@@ -35,7 +35,6 @@ _BUILT_IN = frozenset({"complex", "set", "frozenset", "slice", "range"})
 _OWN: set[type] = set(_PLAIN)
 """Kinds of things that are pickled as what they consist of, as far as they have come."""
 
-
 _NAMED: dict[int, Any] = {}
 """Classes and functions that are named, as far as they have come, by their identities."""
 

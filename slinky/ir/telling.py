@@ -10,6 +10,7 @@ Invariant: things of which the same is told compute the same, with the same vers
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, NoneType
 from typing import Any
@@ -40,6 +41,16 @@ def told(thing: Any) -> Any:
         return _told(thing)
     except RecursionError:  # it holds itself
         return None
+
+
+def question(value: Any, things: list[Any], words_for: Callable[[Any], Any] = told) -> bytes | None:
+    """All of a value, with words for the things in it, which are put into the list: what to ask for an answer by. None
+    where it has no such form, or there are no words for one of them."""
+    asked = packed(value, things)
+    words = [words_for(thing) for thing in things]
+    if asked is None or None in words:
+        return None
+    return b"\0".join([asked, *(repr(each).encode() for each in words)])
 
 
 def _told(thing: Any) -> Any:

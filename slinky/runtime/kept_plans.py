@@ -1,8 +1,8 @@
 """Plans that processes share: the trees of programs, and the source that was printed of them.
 
-Idea. To decide how a program runs takes ten times as long as to read what was decided. So the plan tree of a variant is
-kept, with its source, by the program and the variant. Funcs, statements and constants in it are those of the program
-that is given; of a callback, a plan knows nothing but how it is called.
+Idea. To decide how a program runs takes several times as long as to read what was decided. So the plan tree of a
+variant is kept, with its source, by the program and the variant. Funcs, statements and constants in it are those of the
+program that is given; of a callback, a plan knows nothing but how it is called.
 
 Invariant: what is read is what would be made.
 """
@@ -15,10 +15,10 @@ from typing import Any
 import attrs
 import numpy as np
 
+from slinky.ir import telling
 from slinky.ir.nesting import funcs_in
 from slinky.ir.packing import packed, unpacked
 from slinky.ir.statements import Call, Program, walk
-from slinky.ir.telling import told
 from slinky.kept_answers import Answers, is_on
 from slinky.runtime.buffers import read_only
 from slinky.runtime.codegen.generator import Kind
@@ -30,7 +30,7 @@ from slinky.runtime.python_text import PythonText
 _ANSWERS = Answers("plans")
 
 LEAST_CALLS = 4
-"""Plans of programs with fewer calls are made as quickly as they are read."""
+"""Plans of programs with fewer calls are made each time: they take few milliseconds."""
 
 
 @attrs.frozen(eq=False)
@@ -44,23 +44,22 @@ class Question:
 
 
 def question(program: Program, kind: Kind) -> Question | None:
-    """What to ask for the plan of a variant of a program; None where it is made as quickly, or cannot be kept."""
+    """What to ask for the plan of a variant of a program; None where it is short, or cannot be kept."""
     if not is_on() or sum(isinstance(each, Call) for each in walk(program.body)) < LEAST_CALLS:
         return None
     calls = [(only_reads(func.operation), takes_out(func.operation)) for func in funcs_in(program)]
-    return asked_about(program, (kind, calls), lambda thing: told(thing) or ("thing", type(thing).__name__))
+    return asked_about(program, (kind, calls), lambda thing: telling.told(thing) or ("thing", type(thing).__name__))
 
 
 def asked_about(program: Program, further: Any, words_for: Callable[[Any], Any]) -> Question | None:
     """What to ask about a program, with whatever else matters; None where there are no words for a thing in it."""
     things: list[Any] = []
-    asked = packed((program, is_mapped_twice(), further), things)
-    words = [words_for(thing) for thing in things]
-    if asked is None or None in words:
+    words = telling.question((program, is_mapped_twice(), further), things, words_for)
+    if words is None:
         return None
     own = {id(each): each for each in (*walk(program.body), *funcs_in(program))}
     constants = [read_only(each.array) for each in program.constants]
-    return Question(b"\0".join([asked, *(repr(each).encode() for each in words)]), [*things, *own.values()], constants)
+    return Question(words, [*things, *own.values()], constants)
 
 
 def find(asked: Question) -> tuple[PlanTree, PythonText, Any] | None:

@@ -23,7 +23,7 @@ from slinky.cursors.lineages import origin
 from slinky.cursors.versions import Version
 from slinky.ir.packing import packed, unpacked
 from slinky.ir.statements import Program
-from slinky.ir.telling import told
+from slinky.ir.telling import question, told
 from slinky.kept_answers import Answers, is_on
 from slinky.runtime.backends import has_loops, is_own
 from slinky.runtime.collector import collector_paused
@@ -40,13 +40,13 @@ def kept_or_made(
 ) -> tuple[sl.Pipeline, bool]:
     """What `auto_schedule` makes of a pipeline, and whether it was made now. Raises what that raises."""
     others: list[Any] = []
-    question = _question(p, arrays, scalars, options, others)
-    kept = None if question is None else _ANSWERS.find(question)
+    asked = _question(p, arrays, scalars, options, others)
+    kept = None if asked is None else _ANSWERS.find(asked)
     if kept is not None:
         return _read(kept, p, arrays, scalars, others), False
     found = made(p, arrays, scalars, options)
-    if question is not None:
-        _keep(question, found, others)
+    if asked is not None:
+        _keep(asked, found, others)
     return found, True
 
 
@@ -78,8 +78,7 @@ def _question(
         return None
     workers = options.get("workers") or machine.cores
     limits = (machine, workers, options.get("max_bytes"), backend, backend != "python" and has_loops(backend))
-    asked = packed((p.program, sizes, numbers, limits), others)
-    return None if asked is None else b"\0".join([asked, *(repr(_told(each)).encode() for each in others)])
+    return question((p.program, sizes, numbers, limits), others, _told)
 
 
 def _told_of_array(given: object) -> object:
@@ -112,12 +111,12 @@ def _told_of_code(code: CodeType) -> tuple[object, ...]:
     return code.co_code, code.co_names, inner
 
 
-def _keep(question: bytes, scheduled: sl.Pipeline, others: list[Any]) -> None:
+def _keep(asked: bytes, scheduled: sl.Pipeline, others: list[Any]) -> None:
     why, known = explain(scheduled), len(others)
     model = why.machine, why.workers, why.seconds, why.unscheduled_seconds, why.backend
     answer = packed((scheduled.program, *model), others)
     if answer is not None and len(others) == known:
-        _ANSWERS.keep(question, answer)
+        _ANSWERS.keep(asked, answer)
 
 
 def _read(
