@@ -128,6 +128,39 @@ def test_what_is_read_in_between_is_copied_there() -> None:
     assert_same(jit(f, machine=PIECES)(x), f(x))
 
 
+@pytest.mark.parametrize("split", [1, 2, 4, 7])
+@pytest.mark.parametrize(("step", "count"), [(2, 17), (3, 15), (5, 13), (-1, 9), (-2, 16), (-3, 17), (12, 30), (7, 8)])
+def test_rows_with_others_in_between(step: int, count: int, split: int) -> None:
+    """Of what is assigned to each s-th row, strips compute just the rows that they have: windows beside each other
+    share none, so that nothing needs to slide."""
+    computed = []
+
+    @sl.elementwise
+    def halved(rows: Any) -> Any:
+        computed.append(len(rows))
+        return rows / 2
+
+    def f(a: Any) -> Any:
+        found = np.full_like(a, 7)
+        for first in range(1, max(abs(step), 2), 2):
+            found[first::step] = halved(a[first::step])
+        return found
+
+    x = image(count, 4, dtype=np.float64)
+    expected = f(x)
+    rows = sum(computed)
+    p = jit(f).pipeline(x)
+    p, pieces = sl.split_loop(p, "assign.y", split, rc=True)
+    for each in [call for call in p.find_all("_ = _") if call.name().startswith("halved")]:
+        p = sl.compute_at(p, each, pieces.outer)
+    for how in ({}, {"backend": "interpreter"}, {"checked": True}):
+        computed.clear()
+        found = np.empty_like(x)
+        p.run(x, found, **how)
+        assert_same(found, expected)
+        assert sum(computed) == rows
+
+
 def test_donated_arrays_that_are_written_to_part_by_part() -> None:
     def f(state: Any, a: Any) -> Any:
         for k in range(4):

@@ -4,7 +4,8 @@ Idea. A copy is a func like any other: what it reads of each source is an interv
 dimensions, so that bounds inference, legality and scheduling see a window and no copy. For one source coordinate i and
 edges lo..hi these intervals are, with i from a to b over a box,
 
-* between edges, nothing beyond: `max(a, lo) .. min(b, hi)`, which may be empty;
+* between edges, nothing beyond: `max(a, lo) .. min(b, hi)`, which may be empty; where each s-th coordinate is copied
+  alone, `i = d // s`, `a` is rounded up: windows beside each other share no element then, and need not slide;
 * `NEAREST`: `max(lo, min(a, hi)) .. min(hi, max(b, lo))`;
 * `REFLECT`: `max(lo, min(a, 2*hi + 1 - b)) .. min(hi, max(b, 2*lo - 1 - a))`, `MIRROR` without the ones;
 * `REFLECT` where nobody goes further than `before` the first and `behind` the last element (`Depths`):
@@ -41,6 +42,7 @@ from slinky.symbolic.expressions import (
     Product,
     Sum,
     Variable,
+    linear,
     linear_sum,
     maximum,
     minimum,
@@ -208,9 +210,38 @@ class _Parameters:
 def _region(source: Source, depths: Sequence[Depths]) -> tuple[Interval | None, ...]:
     """What a copy reads of a source, as a function of its dimensions."""
     return tuple(
-        i if i is None or edges is None else beyond(i.min, edges, boundary, own)
+        i
+        if i is None or edges is None
+        else _between(i.min, edges, source.where)
+        if boundary is None
+        else beyond(i.min, edges, boundary, own)
         for i, edges, boundary, own in zip(source.access.box, source.edges, source.boundaries, depths, strict=True)
     )
+
+
+def _between(at: Expr, edges: Interval, where: Sequence[tuple[Expr, Interval]]) -> Interval:
+    """What is read between edges alone. Where only each s-th coordinate is copied, none that lies before the first one
+    of these is read, and a coordinate in between reads nothing."""
+    offset, terms = linear(at)
+    first, last = [], []
+    for atom, factor in terms:
+        below, above = _quotients(atom, where)
+        first.append((above if factor > 0 else below, factor))
+        last.append((below if factor > 0 else above, factor))
+    return Interval(maximum(linear_sum(offset, first), edges.min), minimum(linear_sum(offset, last), edges.max))
+
+
+def _quotients(atom: Expr, where: Sequence[tuple[Expr, Interval]]) -> tuple[Expr, Expr]:
+    """A quotient, rounded down and up to one that something is copied for: where a remainder must be a number, to one
+    that leaves it."""
+    match atom:
+        case FloorDivide(numerator=numerator, denominator=Constant(value=step)) if step > 0:
+            remainder = numerator % step
+            for e, interval in where:
+                wanted = remainder - e if isinstance(remainder - e, Constant) else remainder + e
+                if interval == point(0) and isinstance(wanted, Constant) and 0 <= wanted.value < step:
+                    return (numerator - wanted) // step, (numerator - wanted + (step - 1)) // step
+    return atom, atom
 
 
 def beyond(at: Expr, edges: Interval, boundary: Boundary | None, depths: Depths) -> Interval:
