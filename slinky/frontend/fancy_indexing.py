@@ -13,20 +13,21 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value, is_traceable
 from slinky.frontend.calling import converted, lifted, pointwise
 from slinky.frontend.contracting import contracted, taken
-from slinky.frontend.fences import opaque
+from slinky.frontend.fences import Own, filled_in, opaque
 from slinky.frontend.gathering import Rows
 from slinky.frontend.given import lazy_arrays, trace_of
-from slinky.frontend.nodes import Shape
+from slinky.frontend.nodes import Array, Shape, Source
 from slinky.frontend.reals import Real, known_reals
 from slinky.frontend.selected import select, taken_by_masks
 from slinky.frontend.sizes import known, same
 from slinky.frontend.tables import NotUnderstoodError
-from slinky.frontend.tracing import Trace, values_of
+from slinky.frontend.tracing import Trace, values_of, values_to_read
 
 
 def fancy_index(array: LazyArray, given: Any) -> Any:
@@ -113,7 +114,7 @@ def _shape_of(mask: Any) -> Shape:
     return mask._shape if type(mask) is LazyArray else np.shape(mask)
 
 
-class _Index:
+class _Index(Own):
     __name__ = __qualname__ = "take"
 
     def __call__(self, array: Any, given: Any) -> Any:
@@ -156,9 +157,53 @@ def fancy_assign(array: LazyArray, given: Any, value: Value) -> None:
             wide = lifted(entry, trace)[(..., *(None,) * (len(array._shape) - inner))]
             array.write(pointwise(np.where, (wide, spread, array), name="where", scalars=False))
             return
+    if _is_written_now(array, given, value, trace):
+        return
     old = array.copied()
     result = opaque(_Assign(), (old, given, value), {})
     array.write(lifted(result, trace))
+
+
+def _is_written_now(array: LazyArray, given: Any, value: Value, trace: Trace) -> bool:
+    """Assign to elements of what has been computed, where the trace is good for one call alone and the array alone sees
+    them: else each of the assignments of a loop would make another array. Whether that was done."""
+    cell = array._cell
+    is_kept = trace.is_free or trace.strict or not trace.reasons
+    if is_kept or cell.is_argument or cell.is_held or cell.uncertain or not array._writeable:
+        return False
+    if not array._view.is_whole:
+        return False
+    trace.require_no_calls()
+    trace.require_usual_warnings()
+    given, value = known_reals((given, value))
+    if not isinstance(cell.result.node.operation, Source):
+        values_to_read([array._view], trace)
+    values = values_to_read([each._view for each in lazy_arrays((given, value))], trace)
+    source = cell.result.node.operation
+    if not isinstance(source, Source) or not source.is_own or sys.getrefcount(cell.result) > _ALONE:
+        return False
+    trace.fence(_Assign.__name__)
+    trace.asked_for_rows = True
+    try:
+        filled_in(_Put(source.array), (given, value), {}, values)
+    except Exception:
+        trace.forced(f"{_Assign.__name__}, which raises an error,")
+        raise
+    return True
+
+
+_ALONE = 2
+"""How many references there are to a result that one place holds: that, and the argument of who counts."""
+
+
+@attrs.frozen(eq=False)
+class _Put:
+    """Writes to elements of an array."""
+
+    array: Array
+
+    def __call__(self, given: Any, value: Any) -> None:
+        self.array[given] = value
 
 
 def _chosen(array: LazyArray, entries: tuple[Any, ...]) -> tuple[Any, int, int] | None:
@@ -241,7 +286,7 @@ def _fits(value: LazyArray, shape: Shape) -> bool:
     )
 
 
-class _Assign:
+class _Assign(Own):
     __name__ = __qualname__ = "assign"
 
     def __call__(self, array: Any, given: Any, value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 Idea. Such a function runs once while the function around it is traced, on the values of its lazy arguments, which tells
 what comes of it; and again at each call, at once, on whole arrays. Where what comes of it depends on the values (which
-elements are not zero), the trace is good for these alone.
+elements are not zero), the trace is good for these alone. Where it is good for one call alone, anyway, what came of
+it is not computed again.
 
 Invariant: results are what the function gives. Where they may share memory with what it was given, writing to either is
 refused; what was written later to arrays among the arguments is not seen.
@@ -18,12 +19,12 @@ import numpy as np
 
 from slinky.frontend.arrays import LazyArray, is_traceable, made, placed, whole_result
 from slinky.frontend.given import lazy_arrays, trace_of
-from slinky.frontend.nodes import Array, copied, has_elements, inside, whole_view
+from slinky.frontend.nodes import Array, View, copied, has_elements, inside, whole_view
 from slinky.frontend.operations import Opaque
 from slinky.frontend.reals import known_reals
 from slinky.frontend.sizes import Size, known
 from slinky.frontend.tables import DATA_DEPENDENT, name_of
-from slinky.frontend.tracing import Trace, values_of
+from slinky.frontend.tracing import Trace, values_to_read
 from slinky.ir.reducing import ChangedResultError
 
 
@@ -41,11 +42,13 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
     if function in DATA_DEPENDENT:
         own = [a._view for a in arrays]
         trace.forced(name, *own)
-        values = _read_only(values_of(own, trace))
-        return _relaxed_views(filled_in(function, given, keywords, values), arrays, values)
+        values = _read_only(values_to_read(own, trace))
+        found = _relaxed_views(filled_in(function, given, keywords, values), arrays, values)
+        _know_as_small(found, own, trace)
+        return found
     if not trace.strict:
         trace.fence(name)
-    values = _read_only(values_of([a._view for a in arrays], trace))
+    values = _read_only(values_to_read([a._view for a in arrays], trace))
     try:
         result = filled_in(function, given, keywords, values)
     except Exception as error:
@@ -78,6 +81,8 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
     if name in _MAY_BE_VIEWS or _shares_memory(results, values):
         for each in (*arrays, *lazies):
             each._cell.uncertain = True
+    elif trace.reasons and not trace.is_free and len(nodes) == 1 and nodes[0].shape:
+        nodes[0].node.be_source(results[0] if isinstance(function, Own) else results[0].copy())
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*lazies)
     return type(result)(lazies) if type(result) in (tuple, list) else lazies[0]
@@ -85,6 +90,22 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
 
 _MAY_BE_VIEWS = frozenset({"ravel", "reshape", "diagonal", "squeeze", "trim_zeros", "split", "array_split", "hsplit"})
 """Functions whose results share memory with what they are given, or do not, by its layout."""
+
+
+class Own:
+    """A function of ours, which gives new arrays."""
+
+    def __call__(self, *given: Any) -> Any:
+        """What it gives."""
+        raise NotImplementedError
+
+
+def _know_as_small(found: Any, views: Sequence[View], trace: Trace) -> None:
+    """Arrays that come of the values of small arguments alone are known as such, like what is computed of these."""
+    behind = [trace.small_behind(view) for view in views]
+    if all(behind):
+        for array in lazy_arrays(found):
+            trace.small[array._cell.result.node] = frozenset().union(*filter(None, behind))
 
 
 def _read_only(values: Sequence[Array]) -> list[Array]:

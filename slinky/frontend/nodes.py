@@ -239,17 +239,19 @@ class Node:
 
     def be_source(self, array: Array) -> None:
         """Its only result has been computed, and need not be computed again."""
-        self.operation, self.operands = Source(array, self.name, self.in_c_order), ()
+        self.operation, self.operands = Source(array, self.name, self.in_c_order, is_own=True), ()
 
 
 _NO_ARRAY = np.empty(0)
 
 
 class Source(Operation):
-    """An array that is there: an argument, or one that the function has, of which a copy is in C order."""
+    """An array that is there: an argument, or one that the function has, of which a copy is in C order. One that was
+    computed for a node alone is its `own`."""
 
-    def __init__(self, array: Array, name: str = "array", in_c_order: bool = True) -> None:
+    def __init__(self, array: Array, name: str = "array", in_c_order: bool = True, *, is_own: bool = False) -> None:
         self.in_c_order = in_c_order
+        self.is_own = is_own
         self._array: Array | None = array
         self.name = name
 

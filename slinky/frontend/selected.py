@@ -25,7 +25,7 @@ from slinky.frontend.going_back import go_back
 from slinky.frontend.nodes import View
 from slinky.frontend.sizes import same
 from slinky.frontend.tables import NotUnderstoodError, exactness_of
-from slinky.frontend.tracing import values_of
+from slinky.frontend.tracing import values_to_read
 from slinky.frontend.views import sees_the_same
 from slinky.graph.terms import own_power
 
@@ -43,8 +43,11 @@ def taken_by_masks(array: LazyArray, given: Any) -> Any:
     trace = array._trace
     arrays = lazy_arrays((array, given))
     trace.forced("indexing by a mask", *[each._view for each in arrays if each.dtype == np.bool_ or each is not array])
-    values = values_of([each._view for each in arrays], trace)
-    return relaxed(filled_in(operator.getitem, (array, given), {}, values), arrays)
+    values = values_to_read([each._view for each in arrays], trace)
+    found = filled_in(operator.getitem, (array, given), {}, values)
+    if isinstance(found, np.ndarray):
+        found.flags.writeable = False  # nobody else has it: elements that masks select are copied
+    return relaxed(found, arrays)
 
 
 def _as_it_is(array: LazyArray) -> LazyArray:

@@ -301,7 +301,7 @@ class Trace:
         """The numbers of the small arguments that a view comes of, if there are no others but constants."""
         sources = sources_of(graph_of([view])[0]) if self.small else []
         constants = {result.node for result in self.sources.values()}
-        found = [self.small.get(node) for node in sources if node not in constants]
+        found = [self.small.get(node) for node in sources if node in self.small or node not in constants]
         return None if None in found else frozenset().union(*filter(None, found))
 
     def _is_constant(self, view: View) -> bool:
@@ -490,14 +490,21 @@ def computed_whole(nodes: Sequence[Node], wanted: Sequence[Result]) -> dict[Resu
 
 
 def values_of(views: Sequence[View], trace: Trace) -> list[Array]:
-    """What views see, computed now; each array is a new one.
+    """What views see, computed now; each array is a new one."""
+    return [array if array.flags.writeable else array.copy() for array in values_to_read(views, trace)]
+
+
+def values_to_read(views: Sequence[View], trace: Trace) -> list[Array]:
+    """What views see, computed now: new arrays, and views of arguments and of what lazy arrays stand for, which are not
+    to be written to.
 
     Where the trace is not kept anyway, what lazy arrays stand for that are still held is computed with it, and is not
     computed again: a loop that asks for a value in each iteration does each of its operations once.
     """
-    held = trace.held(views) if trace.reasons else []
+    there = {view: array for view in views if (array := _there(view)) is not None}
+    held = trace.held([view for view in views if view not in there]) if trace.reasons else []
     own = {result: k for k, result in enumerate(held)}
-    others = [view for view in views if not (view.result in own and view.is_whole)]
+    others = [view for view in views if view not in there and not (view.result in own and view.is_whole)]
     found = computed([*map(whole_view, held), *others], trace)
     small = [trace.small_behind(whole_view(each)) for each in held]
     for result, array, behind in zip(held, found, small, strict=False):
@@ -506,8 +513,27 @@ def values_of(views: Sequence[View], trace: Trace) -> list[Array]:
             trace.small[result.node] = behind
     if trace.asks_for_others and not trace.is_free:  # whatever else it asks for, the trace is good for this call only
         trace.let_go()
-    rest = iter(found[len(held) :])
-    return [next(rest) if view in others else found[own[view.result]].copy() for view in views]
+    rest = dict(zip(others, found[len(held) :], strict=True))
+    return [
+        there[view] if view in there else rest[view] if view in rest else _sealed(found[own[view.result]])
+        for view in views
+    ]
+
+
+def _there(view: View) -> Array | None:
+    """What a view sees of an array that is there, if that lies in C order, as what is computed does."""
+    source = view.result.node.operation
+    if not isinstance(source, Source) or not has_elements(view.shape):
+        return None
+    array = seen(source.array, view)
+    return _sealed(array) if array.flags.c_contiguous else None
+
+
+def _sealed(array: Array) -> Array:
+    """A view of an array that is not written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def computed(views: Sequence[View], trace: Trace) -> list[Array]:

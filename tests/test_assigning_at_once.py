@@ -1,0 +1,145 @@
+"""Assignments to elements that are found by values, in calls whose traces are good for these alone: they are written
+to the array itself if nobody else sees it, and are what NumPy has for whoever does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from traced import assert_same, image, jit
+
+import slinky as sl
+from slinky.frontend.fancy_indexing import _Assign
+
+pytestmark = pytest.mark.filterwarnings("ignore::slinky.ForcedValueWarning")
+
+
+def anomalies(x: Any, month: Any) -> Any:
+    """What each month differs from its mean, by the places of its rows."""
+    found = np.empty_like(x)
+    for m in range(12):
+        rows = np.where(month == m)[0]
+        found[rows] = x[rows] - x[rows].mean(axis=0)
+    return found
+
+
+def test_places_that_come_of_small_arguments_are_known() -> None:
+    """The first call knows the rows as later ones do, and none of them runs whole."""
+    x, month = image(60, 70, dtype=np.float64), np.arange(60) % 12
+    traced = jit(anomalies)
+    assert_same(traced(x, month), anomalies(x, month))
+    assert "assign is not understood" not in traced.explain(x, month)
+    assert_same(traced(x, month[::-1].copy()), anomalies(x, month[::-1]))
+
+
+def pushed(x: Any, rounds: int = 12) -> Any:
+    """What is beyond a limit goes back, and where it came from."""
+    found = x * 1.0
+    total = found * 0.5
+    for k in range(rounds):
+        y, z = np.nonzero(found > 2 + 0.1 * k)
+        found[y, z] = found[y, z] - 1.0
+        total[y] = total[y] + k
+    return found, total
+
+
+def test_nothing_is_copied_that_nobody_else_sees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first assignment makes an array, for something else is still to be computed of the one before; others write
+    to it."""
+    made, makes = [], _Assign.__call__
+
+    def counted(self: Any, array: Any, *given: Any) -> Any:
+        made.append(array.shape)
+        return makes(self, array, *given)
+
+    monkeypatch.setattr(_Assign, "__call__", counted)
+    x = image(50, 80, dtype=np.float64) * 3
+    assert_same(jit(pushed)(x), pushed(x))
+    assert made == [x.shape]
+
+
+STEPS: list[Callable[[dict[str, Any]], None]] = [
+    lambda s: s.update(alias=s["found"]),
+    lambda s: s.update(copy=s["found"].copy()),
+    lambda s: s.update(copy=+s["found"]),
+    lambda s: s.update(alias=s["found"][1:]),
+    lambda s: s.update(alias=s["found"].T),
+    lambda s: s.update(copy=s["found"] + 1),
+    lambda s: s.update(copy=np.sort(s["found"], axis=0)),
+    lambda s: s.update(found=s["copy"]),
+    lambda s: s.update(copy=s["copy"] * s["found"].shape[0]),
+    lambda s: s["kept"].append(s["found"].sum()),
+    lambda s: s["kept"].append(float(s["found"].max())),
+    lambda s: s["kept"].append(s["found"] * 2),
+    lambda s: s["kept"].append(np.asarray(s["found"]) * 1),
+    lambda s: _assign(s["found"], s["found"] > 3),
+    lambda s: _assign(s["found"], s["copy"] > 2),
+    lambda s: _assign(s["alias"], s["alias"] > 1),
+    lambda s: _assign(s["copy"], s["found"] < 2),
+    lambda s: s["found"].__setitem__((slice(None), 0), 1.0),
+    lambda s: s["found"].__iadd__(0.5),
+    lambda s: s["found"].__setitem__(np.nonzero(s["found"][:, 0] > 1)[0], s["found"][0] * 1),
+    lambda s: s["found"].__setitem__(np.argsort(s["found"][:, 0]), s["found"] * 1),
+    lambda s: s["found"].__setitem__(np.argsort(s["found"][:, 0]), s["found"]),
+    lambda s: _fails(s["found"]),
+]
+
+
+def _assign(array: Any, where: Any) -> None:
+    places = np.nonzero(where)
+    array[places] = array[places] - 0.75
+
+
+def _fails(array: Any) -> None:
+    try:
+        array[np.nonzero(array[:, 0] > 0)[0] + 1000] = 5.0
+    except IndexError:
+        array[0, 0] = -1.0
+
+
+@given(st.lists(st.integers(0, len(STEPS) - 1), min_size=3, max_size=9), st.booleans())
+def test_random_programs_that_assign_at_once(steps: list[int], is_forced_first: bool) -> None:
+    """Aliases see what is written, copies do not, whatever was asked for in between."""
+
+    def run(x: Any) -> Any:
+        s: dict[str, Any] = {"found": x * 1.0, "kept": []}
+        s["alias"], s["copy"] = s["found"][::1], s["found"] - 1.0
+        if is_forced_first:
+            s["kept"].append(float(s["found"][0, 0]))
+        for step in steps:
+            STEPS[step](s)
+        return s["found"], s["alias"] * 1, s["copy"], [np.asarray(each) for each in s["kept"]]
+
+    x = image(7, 6, dtype=np.float64) * 5
+    expected = run(x)
+    traced = jit(run)
+    for _ in range(2):
+        assert_same(traced(x), expected)
+
+
+def test_what_fails_is_what_numpy_raises() -> None:
+    """Errors are NumPy's, and what was written before stays."""
+
+    def f(x: Any) -> Any:
+        found = x * 2
+        rows = np.nonzero(x[:, 0] > -1)[0]
+        try:
+            found[rows] = np.ones(3)
+        except ValueError as error:
+            return found, str(error)
+        return found, ""
+
+    x = image(5, 4, dtype=np.float64)
+    want, text = f(x)
+    got, its = jit(f)(x)
+    assert_same(got, want)
+    assert its == text
+
+
+def test_strict_functions_are_refused_as_before() -> None:
+    with pytest.raises(sl.TracingError, match="assign is not understood"):
+        jit(pushed, strict=True)(image(20, 20, dtype=np.float64) * 3)
