@@ -24,7 +24,7 @@ import numpy as np
 
 from slinky.errors import ForcedValueWarning, SchedulingError, TracingError
 from slinky.frontend.abandoning import ATTEMPTS, Abandoned, NotFollowed
-from slinky.frontend.assignments import graph_of
+from slinky.frontend.assignments import graph_of, is_assignment
 from slinky.frontend.halos import with_halos
 from slinky.frontend.indexed import own_array
 from slinky.frontend.layouts import in_other_order, unlike_numpy_as_given
@@ -246,7 +246,9 @@ class Trace:
         if self.is_free:
             return
         self._operations += 1
-        self._bytes += sum(math.prod(numbers(result.shape)) * result.dtype.itemsize for result in results)
+        node = results[0].node
+        written = node.operands[:-1] if is_assignment(node) else results
+        self._bytes += sum(math.prod(numbers(each.shape)) * each.dtype.itemsize for each in written)
         if self._operations >= MOST_OPERATIONS:
             raise self.abandon(f"it has more than {MOST_OPERATIONS} operations")
         if self.ends < math.inf and time.perf_counter() > self.ends:

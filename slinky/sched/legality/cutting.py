@@ -22,6 +22,7 @@ from slinky.symbolic.bounds import simplify
 from slinky.symbolic.comparing import at_most
 from slinky.symbolic.expressions import Constant, Expr, FloorDivide, Max, Min, Node, Product, Select, maximum, minimum
 from slinky.symbolic.intervals import Box, Interval
+from slinky.symbolic.patience import current_patience
 from slinky.symbolic.proofs import Facts, impossible
 from slinky.symbolic.traversal import children
 
@@ -31,6 +32,9 @@ _LONG = 4
 _MOST_CUTS = 256
 """Not more often is an end of a region cut off to look for what covers the rest: in which order does not matter, so if
 many ways fail, all do."""
+
+_COEFFICIENTS_PER_BOX = 300
+"""What it takes to look at one of the boxes for what is left of a region (see `patience`)."""
 
 _TILES = 4
 """So many boxes at least are tiles: fewer, and one of them would cut off an end of the region."""
@@ -182,8 +186,10 @@ def _contain_rest(
 ) -> bool:
     """Whether boxes contain what is left of a region along a dimension, if that is anything."""
     cuts.left -= 1
-    if cuts.left < 0:
+    patience = current_patience()
+    if cuts.left < 0 or patience.is_used_up(0):
         return False
+    patience.spend(_COEFFICIENTS_PER_BOX * len(boxes))
     rest = (*region[:d], left, *region[d + 1 :])
     known_rest = known.also(left.min <= left.max)
     return _contain_together(boxes, rest, known_rest, cuts) or impossible(known_rest)

@@ -1,15 +1,16 @@
 """Do boxes that stand side by side along a dimension contain a region? For many of them, as what is stacked has.
 
 Idea. Of boxes that contain a region along all dimensions but one, each goes on where another one ends: from the one
-that begins with the region to one that ends with it. The next one is looked up by where it begins, so that this takes
-as many steps as there are boxes.
+that begins with the region to one that ends with it. The next ones are looked up by where they begin, and each is met
+once, so that this takes as many steps as there are boxes.
 
 Invariant: yes is said only where each element of the region is in a box, for all integers that meet the facts. Up to
-the end of the last box that was met, all is: what follows an end begins right behind it, also if one of them is empty.
+the end of each box that was met, all is: what follows an end begins right behind it, also if one of them is empty.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -61,13 +62,16 @@ def _reach(intervals: Sequence[Interval], needed: Interval, known: Facts) -> boo
     before = cache(lambda e: type(e) is not Constant and at_most(e, needed.min, known))
     behind = cache(lambda e: type(e) is not Constant and at_most(needed.max, e, known))
     found = [_without_limits(i, before, behind) for i in intervals]
-    following = {i.min: i for i in found}
-    for first in found:
-        i: Interval | None = first if at_most(first.min, needed.min, known) else None
-        while i is not None:
-            if at_most(needed.max, i.max, known):
-                return True
-            i = following.pop(i.max + 1, None)
+    following: defaultdict[Expr, list[Interval]] = defaultdict(list)
+    for i in dict.fromkeys(found):
+        following[i.min].append(i)
+    firsts = [begin for begin in following if at_most(begin, needed.min, known)]
+    waiting = [i for begin in firsts for i in following.pop(begin)]
+    while waiting:
+        i = waiting.pop()
+        if at_most(needed.max, i.max, known):
+            return True
+        waiting.extend(following.pop(i.max + 1, ()))
     return False
 
 
