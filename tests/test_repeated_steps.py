@@ -299,6 +299,25 @@ def test_functions_of_very_many_operations_are_traced_if_their_arrays_are_large(
     assert "it has more than 1000 operations" in endless.explain(field(20, 20), 300)
 
 
+def test_of_an_assignment_the_part_counts_that_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are small, in however large an array they are written."""
+    monkeypatch.setattr("slinky.frontend.tracing.MANY_OPERATIONS", 500)
+    monkeypatch.setattr("slinky.frontend.tracing.LEAST_BYTES_OF_MANY", 800)
+
+    def smoothed(u: Any) -> Any:
+        found = np.empty_like(u)
+        found[0] = u[0]
+        for k in range(1, len(u)):
+            found[k] = 0.1 * u[k] + 0.9 * found[k - 1]
+        return found
+
+    narrow, wide = sl.jit(smoothed), sl.jit(smoothed)
+    assert "rather small" in narrow.explain(field(300, 60))
+    assert "rather small" not in wide.explain(field(300, 200))
+    for traced, n in ((narrow, 60), (wide, 200)):
+        assert_same(traced(field(300, n)), smoothed(field(300, n)))
+
+
 def test_an_argument_that_is_given_away_is_written_to() -> None:
     def settle(u: Any, steps: int) -> Any:
         for _ in range(steps):

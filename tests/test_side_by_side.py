@@ -40,6 +40,17 @@ def test_columns_of_a_stack() -> None:
     assert not contain_side_by_side(shorter, REGION, known)
 
 
+def test_columns_that_begin_at_one_place() -> None:
+    """Of several, each is met: also what leads nowhere, such as what earlier iterations of a loop have written."""
+    (step,) = sl.variables("step")
+    known = facts(low >= 0, high <= 9)
+    each = [(k, k) for k in range(10)]
+    earlier = [(Interval(0, rows), Interval(k, minimum(high, step, k))) for k in range(10)]
+    for boxes in ([*columns(*each), *earlier], [*earlier, *columns(*each)], columns(*each, (3, 2), (2, 7), (4, 5))):
+        assert contain_side_by_side(boxes, REGION, known)
+    assert not contain_side_by_side([*earlier, *columns(*each[:4], *each[5:])], REGION, known)
+
+
 def test_columns_of_a_part() -> None:
     """What is read is a part of what the columns are limited to, and one column is shown by a proof to have it all."""
     first, last = sl.variables("first last")
