@@ -95,6 +95,11 @@ predicted decides. `explain` says what was measured:
 by pieces: measured 110 us as it is, 54.4 us by pieces
 ```
 
+Where it makes more than 64 MB, pieces run, and the function as it is has a turn only if they are suspected: if two
+calls in a row, after the first one, take longer than NumPy is predicted to take. Then it runs as it is once, or up to
+three times where that is close, and whoever is faster goes on. It never does where all arrays that it makes take more
+than a quarter of the machine's memory, nor with `max_bytes` or `smallest`.
+
 ## Lazy arrays
 
 `sl.lazy(array)` makes one outside of `jit`. Work happens where a value is asked for, and no more than that needs:

@@ -18,7 +18,7 @@ from typing import Any
 
 from slinky.errors import CompilationError, SchedulingError
 from slinky.frontend.columns import InColumns, against, in_columns
-from slinky.frontend.contests import MOST_BYTES, InTurn
+from slinky.frontend.contests import MOST_BYTES, SHARE_OF_MEMORY, Contest, InTurn
 from slinky.frontend.explaining import (
     contest_in_words,
     exported_in_words,
@@ -44,6 +44,7 @@ from slinky.frontend.tracing import PLANS, func_title, scheduled_for
 from slinky.frontend.worth import Estimate, computed_bytes, estimate, is_exact_arithmetic
 from slinky.pipeline import Pipeline
 from slinky.runtime.backends import has_loops
+from slinky.runtime.reusing import memory_bytes
 from slinky.symbolic.expressions import Expr
 
 MOVED_TO = "native-exact"
@@ -115,8 +116,12 @@ class Chooser:
         return self._runner(traced, given, plan)(leaves)
 
     def _may_be_tried(self, traced: Planned, plan: Runs | None, of: Callable[[Length], int]) -> bool:
-        """Whether calls may be run as they are to see who is faster, that or a plan: the function does nothing but what
-        was traced, which of the two ran shows in nothing but time, and it takes little memory."""
+        """Whether calls may be run as they are to see who is faster, that or a plan: it takes little memory."""
+        return self._may_be_compared(traced, plan) and _most_bytes(traced, of) <= MOST_BYTES
+
+    def _may_be_compared(self, traced: Planned, plan: Runs | None) -> bool:
+        """The same, but for the memory: the function does nothing but what was traced, and which of the two ran shows
+        in nothing but time."""
         if not isinstance(traced, Traced):  # nobody calls the function for a part of it
             return False
         if not getattr(plan, "keeps_bits", True):  # as C computes some functions
@@ -124,17 +129,37 @@ class Chooser:
         is_kept = self._traces.keeps(traced.rows)
         if not self._chooses or self.loaded is not None or not is_kept or traced.shares_otherwise:
             return False
-        return _is_exact(traced) and all(
-            computed_bytes(each, of) <= MOST_BYTES for each in (traced.nodes, traced.computed)
-        )
+        return _is_exact(traced)
+
+    def _contest(self, traced: Traced, given: Given, plan: Runs) -> Contest | None:
+        """What tells who is faster, a plan or the function as it is; None where the plan runs in any case. Of large
+        arrays, it is suspected where it takes longer than NumPy is predicted to take."""
+        if not self._may_be_compared(traced, plan):
+            return None
+        most = _most_bytes(traced, given.of)
+        if most <= MOST_BYTES:
+            return traced.contest(given.shapes, plan)
+        found = traced.found_contest(given.shapes, plan, is_large=True)
+        if found is None and most <= SHARE_OF_MEMORY * memory_bytes():
+            predicted = self._estimate(None, traced, given.of)
+            found = None if predicted is None else traced.contest(given.shapes, plan, predicted.as_written)
+        return found
+
+    def _found_contest(self, traced: Traced, given: Given, plan: Runs | None) -> Contest | None:
+        """The same, as far as there has been a call."""
+        if plan is None or not self._may_be_compared(traced, plan):
+            return None
+        is_large = _most_bytes(traced, given.of) > MOST_BYTES
+        found = traced.found_contest(given.shapes, plan, is_large=is_large)
+        return None if found is not None and is_large and not found.plain else found
 
     def _tried(self, traced: Traced, given: Given, plan: Runs, as_written: Callable[..., Any]) -> Runner | None:
         """What runs calls of some shapes while it is not known who is faster, and who is, then."""
         if isinstance(plan, InLegs) and plan.is_plain and self._chooses:
             return None
-        if not self._may_be_tried(traced, plan, given.of):
+        contest = self._contest(traced, given, plan)
+        if contest is None:
             return self._runner(traced, given, plan)
-        contest = traced.contest(given.shapes, plan)
         waits = isinstance(plan, Moving) and bool(plan.moves) and contest.is_plain
         if contest.is_over and not waits:
             return None if contest.is_plain else self._runner(traced, given, plan)
@@ -414,8 +439,7 @@ class Chooser:
         """The same of a trace in legs."""
         found = self._found(traced, given)
         assert isinstance(found, InLegs)
-        is_tried = self._may_be_tried(traced, found, given.of)
-        contest = traced.found_contest(given.shapes, found) if is_tried else None
+        contest = self._found_contest(traced, given, found)
         lines = [contest_in_words(contest)] if contest is not None else []
         lines += ["called as it is: about as fast as these stretches"] if found.is_plain else []
         return "\n".join([*lines, self.part_in_words(found, 1)])
@@ -439,8 +463,7 @@ class Chooser:
             is_clear, waits = self._at_a_glance(traced, given)
             is_used = waits is not None or (not is_clear and self._asked_in_c(scheduled) is not None)
             is_used = is_used or (not is_clear and any(self._is_worth_while(traced, given, scheduled)))
-        is_tried = runs is not None and self._may_be_tried(traced, runs, given.of)
-        contest = traced.found_contest(shapes, runs) if runs is not None and is_tried else None
+        contest = self._found_contest(traced, given, runs) if isinstance(traced, Traced) else None
         is_in_loops = getattr(runs, "runs_c", False) and self._moves
         is_in_loops = is_in_loops and self._in_loops(traced, given, scheduled) is not None
         told = _with_reasons(self.plan_in_c(traced) if is_in_loops else self.plan(traced), given)
@@ -453,6 +476,12 @@ def _with_reasons(plan: Lowered, given: Given) -> Pipeline:
         return plan.pipeline.scheduled_for(*given.shapes, **plan.scalars(*given.numbers))
     except SchedulingError:
         return plan.unscheduled
+
+
+def _most_bytes(traced: Planned, of: Callable[[Length], int]) -> int:
+    """The bytes of all arrays that NumPy makes in a call, whatever the graph of a trace has become."""
+    graphs = (traced.nodes, traced.computed) if isinstance(traced, Traced) else (traced.nodes,)
+    return max(computed_bytes(each, of) for each in graphs)
 
 
 def _is_exact(traced: Planned) -> bool:

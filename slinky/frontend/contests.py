@@ -5,9 +5,13 @@ are too coarse: what the allocator does decides. So where both give the same bit
 turn, the best of a few of each are compared, and whoever is faster goes on. What is predicted to be faster in C alone
 waits for C, and runs as it is until then. When a schedule has moved to C, there is another contest.
 
+Where much memory is at stake, pieces run, and the function as it is has a turn only if they are suspected: if one call
+after the other took longer than it is predicted to take as it is (where an index chooses few of many elements, or the
+system clears the memory of results again and again).
+
 Invariants: each call is run once, by whoever has the turn; which of the two that is shows in nothing but time, for only
 functions of which every operation gives NumPy's bits by pieces, and whose results share memory as NumPy's do, take
-part. No contest is about more than `MOST_BYTES`.
+part. Nothing that makes more than `MOST_BYTES` runs as it is unless its pieces are suspected.
 """
 
 from __future__ import annotations
@@ -22,7 +26,16 @@ import attrs
 from slinky.frontend.to_native import Moving, Runs
 
 MOST_BYTES = 64 << 20
-"""What NumPy makes of arrays at most in a call that is run as it is to see how long that takes."""
+"""What NumPy makes of arrays at most in a call that is run as it is to see how long that takes, for no other reason."""
+
+SHARE_OF_MEMORY = 0.25
+"""What it makes of arrays at most in any call that is run as it is for that, of the memory of the machine."""
+
+_SUSPECTED_ROUNDS = 2
+"""So often pieces must have taken too long, after their first call, before they are suspected."""
+
+_LARGE_ROUNDS = 3
+"""So often the function as it is runs then at most: large arrays take about as long each time."""
 
 ROUNDS = 7
 """So often each runs before the best times are compared; once before, it is not counted: much is found out then."""
@@ -56,6 +69,8 @@ class Contest:
     about: Hashable
     is_open: bool
     """Whether pieces take part; what waits for C runs as it is."""
+    limit: float | None = None
+    """Where much memory is at stake, the seconds for which pieces are not suspected."""
     plain: list[float] = attrs.field(factory=list, init=False)
     pieces: list[float] = attrs.field(factory=list, init=False)
     is_over: bool = attrs.field(default=False, init=False)
@@ -71,13 +86,21 @@ class Contest:
         """Whether the next call for arrays of these shapes is run as it is."""
         if self.is_over or not self.is_open:
             return self.is_plain
-        return shapes == self.about and len(self.plain) <= len(self.pieces)
+        return shapes == self.about and not self.is_trusted and len(self.plain) <= len(self.pieces)
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether only pieces run, for they are not suspected (yet)."""
+        return self.limit is not None and len(self.pieces) <= _SUSPECTED_ROUNDS
 
     def took(self, seconds: float, shapes: Hashable, *, plainly: bool) -> None:
         """A call for arrays of these shapes took so long."""
         if self.is_over or not self.is_open or shapes != self.about:
             return
         (self.plain if plainly else self.pieces).append(seconds)
+        if self.limit is not None:
+            self._judge_large(self.limit)
+            return
         counted = min(len(self.plain), len(self.pieces)) - 1
         if not counted and min(self.plain) > max(_AT_ONCE * max(self.pieces), _INTERRUPTED):
             self.is_over = True
@@ -86,6 +109,16 @@ class Contest:
             is_lost = pieces > (_CLEAR if counted >= _LATER else _CLEAR_AT_FIRST) * plain
             is_clear = counted >= ROUNDS or plain > _CLEAR * pieces or is_lost
             self.is_over, self.is_lost = is_clear, is_clear and pieces > _AS_FAST * plain
+
+    def _judge_large(self, limit: float) -> None:
+        """The same where pieces must be suspected first."""
+        plain, pieces = self.best()
+        if not self.plain:
+            self.is_over = len(self.pieces) > 1 and pieces <= limit
+        else:
+            is_clear = not 1 / _CLEAR <= plain / pieces <= _CLEAR
+            self.is_over = is_clear or len(self.plain) >= _LARGE_ROUNDS
+            self.is_lost = self.is_over and pieces > _AS_FAST * plain
 
     def best(self) -> tuple[float, float]:
         """The shortest times in seconds, as it is and by pieces."""

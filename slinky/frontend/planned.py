@@ -59,25 +59,29 @@ class Planned:
         """What it was asked for: arrays of which shapes, with which numbers at first."""
         self._contests: dict[Hashable, Contest] = {}
 
-    def contest(self, shapes: Shapes, plan: Runs) -> Contest:
-        """Who is faster for arrays of about these shapes, the function as it is or this plan."""
-        found = self.found_contest(shapes, plan)
+    def contest(self, shapes: Shapes, plan: Runs, limit: float | None = None) -> Contest:
+        """Who is faster for arrays of about these shapes, the function as it is or this plan. For large ones, there is
+        a `limit`: the seconds for which the plan is not suspected."""
+        is_large = limit is not None
+        found = self.found_contest(shapes, plan, is_large=is_large)
         if found is None:
-            found = Contest(shapes, not isinstance(plan, Move) or plan.stays)
-            self._contests[_contest_key(shapes, plan)] = found
+            found = Contest(shapes, is_large or not isinstance(plan, Move) or plan.stays, limit)
+            self._contests[_contest_key(shapes, plan, is_large)] = found
         return found
 
-    def found_contest(self, shapes: Shapes, plan: Runs) -> Contest | None:
+    def found_contest(self, shapes: Shapes, plan: Runs, *, is_large: bool) -> Contest | None:
         """The same, as far as there has been a call."""
-        return self._contests.get(_contest_key(shapes, plan))
+        return self._contests.get(_contest_key(shapes, plan, is_large))
 
     def is_used(self, shapes: Shapes) -> bool:
         """Whether a schedule runs on arrays of these shapes, or may when it has moved to C: none is where the function
         is called as it is, or was faster than C."""
         plan = self.scheduled.get(shapes)
-        contest = None if plan is None else self.found_contest(shapes, plan)
-        return plan is not None and not (contest is not None and contest.is_lost and getattr(plan, "runs_c", False))
+        if plan is None:
+            return False
+        contests = (self.found_contest(shapes, plan, is_large=is_large) for is_large in (False, True))
+        return not (getattr(plan, "runs_c", False) and any(each is not None and each.is_lost for each in contests))
 
 
-def _contest_key(shapes: Shapes, plan: Runs) -> Hashable:
-    return tuple(tuple(n.bit_length() for n in shape) for shape in shapes), getattr(plan, "runs_c", False)
+def _contest_key(shapes: Shapes, plan: Runs, is_large: bool) -> Hashable:
+    return tuple(tuple(n.bit_length() for n in shape) for shape in shapes), getattr(plan, "runs_c", False), is_large

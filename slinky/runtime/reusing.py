@@ -150,8 +150,16 @@ def is_reused(shape: tuple[int, ...], dtype: Any) -> bool:
 @cache
 def most_kept() -> int:
     """How many bytes are kept at most on this machine."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min(_MOST_BYTES, memory // _MOST_OF_MEMORY)
+    return min(_MOST_BYTES, memory_bytes() // _MOST_OF_MEMORY)
+
+
+@cache
+def memory_bytes() -> int:
+    """How much memory this machine has; none where the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not POSIX
+        return 0
 
 
 def _mapped(size: int) -> mmap.mmap | None:
