@@ -173,9 +173,10 @@ MUTANTS += mutants(
 MUTANTS += mutants(
     "slinky/sched/legality/side_by_side.py",
     ("tests/test_side_by_side.py",),
-    ("side by side: gaps", "following.pop(i.max + 1, None)", "following.pop(i.max + 2, None)"),
-    ("side by side: the end", "            if at_most(needed.max, i.max, known):\n", "            if not following:\n"),
-    ("side by side: the beginning", "first if at_most(first.min, needed.min, known) else None", "first"),
+    ("side by side: gaps", "following.pop(i.max + 1, ())", "following.pop(i.max + 2, ())"),
+    ("side by side: the end", "        if at_most(needed.max, i.max, known):\n", "        if not following:\n"),
+    ("side by side: the beginning", "begin in following if at_most(begin, needed.min, known)]", "begin in following]"),
+    ("side by side: one of each beginning", "        following[i.min].append(i)\n", "        following[i.min] = [i]\n"),
     (
         "side by side: other dimensions",
         "        if all(e == d or _contains(box[e], region[e], known) for e in own)\n",
@@ -439,4 +440,52 @@ MUTANTS += mutants(
     "slinky/frontend/following.py",
     ("tests/test_following.py",),
     ("following: slices that are known", "questions.roots, questions.known]", "questions.roots]"),
+)
+
+ASSIGNING, SUSPECTED = "tests/test_assigning_at_once.py", "tests/test_suspected_pieces.py"
+
+MUTANTS += mutants(
+    "slinky/frontend/fancy_indexing.py",
+    (ASSIGNING,),
+    ("assigning at once: what others see", "or sys.getrefcount(cell.result) > _ALONE:", "or False:"),
+    ("assigning at once: whose array", "or not source.is_own or", "or"),
+    ("assigning at once: traces that are kept", "or trace.strict or not trace.reasons", "or trace.strict"),
+    ("assigning at once: functions that refuse fences", "trace.is_free or trace.strict or not", "trace.is_free or not"),
+    ("assigning at once: parts", "    if not array._view.is_whole:\n        return False\n", ""),
+)
+MUTANTS += mutants(
+    "slinky/frontend/fences.py",
+    (ASSIGNING,),
+    ("fences: what comes of small arguments", "        _know_as_small(found, own, trace)\n", ""),
+    ("fences: what comes of others", "    if all(behind):\n", "    if True:\n"),
+    ("fences: computed again", "elif trace.reasons and not trace.is_free", "elif not trace.is_free"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/contests.py",
+    (SUSPECTED,),
+    ("contests: the first call of large arrays", "len(self.pieces) > 1 and pieces <= limit", "pieces <= limit"),
+    (
+        "contests: rounds before a suspicion",
+        "len(self.pieces) <= _SUSPECTED_ROUNDS",
+        "len(self.pieces) < _SUSPECTED_ROUNDS",
+    ),
+    ("contests: what is clear", "self.is_over = is_clear or", "self.is_over ="),
+    ("contests: who lost", "self.is_lost = self.is_over and pieces > _AS_FAST * plain", "self.is_lost = self.is_over"),
+)
+MUTANTS += mutants(
+    "slinky/frontend/choosing.py",
+    (SUSPECTED,),
+    (
+        "contests: the memory of the machine",
+        "if found is None and most <= SHARE_OF_MEMORY * memory_bytes():",
+        "if found is None:",
+    ),
+    ("contests: what is said of trusted pieces", "is_large and not found.plain else found", "False else found"),
+)
+MUTANTS += mutants(
+    "slinky/graph/copying.py",
+    ("tests/test_assignments.py", "tests/test_copies.py"),
+    ("copies: rows in between", "(numerator - wanted + (step - 1)) // step", "(numerator - wanted) // step"),
+    ("copies: which remainder", "return (numerator - wanted) // step, (numer", "return numerator // step, (numer"),
+    ("copies: backwards", "first.append((above if factor > 0 else below, factor))", "first.append((above, factor))"),
 )
