@@ -449,21 +449,29 @@ MUTANTS += mutants(
     (ASSIGNING,),
     ("assigning at once: what others see", "or sys.getrefcount(cell.result) > _ALONE:", "or False:"),
     ("assigning at once: whose array", "or not source.is_own or", "or"),
-    ("assigning at once: traces that are kept", "or trace.strict or not trace.reasons", "or trace.strict"),
-    ("assigning at once: functions that refuse fences", "trace.is_free or trace.strict or not", "trace.is_free or not"),
+    (
+        "assigning at once: traces that are kept",
+        "is_kept = trace.is_free or not trace.reasons",
+        "is_kept = trace.is_free",
+        "arrays are a node's own only where values were asked for: this saves computing them to see that",
+    ),
     ("assigning at once: parts", "    if not array._view.is_whole:\n        return False\n", ""),
 )
 MUTANTS += mutants(
     "slinky/frontend/fences.py",
-    (ASSIGNING,),
+    (ASSIGNING, "tests/test_tracing.py"),
     ("fences: what comes of small arguments", "        _know_as_small(found, own, trace)\n", ""),
-    ("fences: what comes of others", "    if all(behind):\n", "    if True:\n"),
+    (
+        "fences: what comes of others",
+        "    if all(behind):\n",
+        "    if True:\n",
+        "who asked for the others has said that the trace is good for one call",
+    ),
     ("fences: computed again", "elif trace.reasons and not trace.is_free", "elif not trace.is_free"),
 )
 MUTANTS += mutants(
     "slinky/frontend/contests.py",
     (SUSPECTED,),
-    ("contests: the first call of large arrays", "len(self.pieces) > 1 and pieces <= limit", "pieces <= limit"),
     (
         "contests: rounds before a suspicion",
         "len(self.pieces) <= _SUSPECTED_ROUNDS",

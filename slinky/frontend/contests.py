@@ -114,7 +114,7 @@ class Contest:
         """The same where pieces must be suspected first."""
         plain, pieces = self.best()
         if not self.plain:
-            self.is_over = len(self.pieces) > 1 and pieces <= limit
+            self.is_over = pieces <= limit
         else:
             is_clear = not 1 / _CLEAR <= plain / pieces <= _CLEAR
             self.is_over = is_clear or len(self.plain) >= _LARGE_ROUNDS

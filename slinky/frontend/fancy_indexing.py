@@ -168,7 +168,7 @@ def _is_written_now(array: LazyArray, given: Any, value: Value, trace: Trace) ->
     """Assign to elements of what has been computed, where the trace is good for one call alone and the array alone sees
     them: else each of the assignments of a loop would make another array. Whether that was done."""
     cell = array._cell
-    is_kept = trace.is_free or trace.strict or not trace.reasons
+    is_kept = trace.is_free or not trace.reasons
     if is_kept or cell.is_argument or cell.is_held or cell.uncertain or not array._writeable:
         return False
     if not array._view.is_whole:
