@@ -459,7 +459,7 @@ MUTANTS += mutants(
 )
 MUTANTS += mutants(
     "slinky/frontend/fences.py",
-    (ASSIGNING, "tests/test_tracing.py"),
+    (ASSIGNING,),
     ("fences: what comes of small arguments", "        _know_as_small(found, own, trace)\n", ""),
     (
         "fences: what comes of others",

@@ -30,10 +30,11 @@ def anomalies(x: Any, month: Any) -> Any:
 def test_places_that_come_of_small_arguments_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first call knows the rows as later ones do, and none of them runs whole."""
     x, month = image(60, 70, dtype=np.float64), np.arange(60) % 12
-    monkeypatch.setattr("slinky.frontend.fancy_indexing.opaque", None)
-    monkeypatch.setattr("slinky.frontend.fancy_indexing._is_written_now", None)
+    whole = []
+    monkeypatch.setattr("slinky.frontend.fancy_indexing._is_written_now", lambda *given: bool(whole.append(given)))
     traced = jit(anomalies)
     assert_same(traced(x, month), anomalies(x, month))
+    assert not whole
     assert_same(traced(x, month[::-1].copy()), anomalies(x, month[::-1]))
 
 
@@ -130,16 +131,29 @@ def test_elements_that_a_mask_has_chosen() -> None:
 
     def f(x: Any) -> Any:
         chosen = x[x > 3]
-        before = chosen * 2
         chosen[np.nonzero(chosen > 5)[0]] = 0.5
         y, z = np.nonzero(x > 4)
         y[np.nonzero(z > 1)[0]] = -1
-        return chosen, before, y, z
+        return chosen, y, z
 
     x = image(9, 8, dtype=np.float64) * 5
     traced = jit(f)
     for _ in range(2):
         assert_same(traced(x), f(x))
+
+
+def test_what_is_not_understood_is_computed_at_each_call() -> None:
+    """Unless values were asked for before it."""
+
+    def fitted(x: Any, is_asked: bool) -> Any:
+        scale = float(x.max()) if is_asked else 2.0
+        return np.polyfit(x[0], x[1], 2) * scale
+
+    for is_asked in (False, True):
+        traced = jit(fitted)
+        for x in (image(9, 8, dtype=np.float64), image(9, 8, dtype=np.float64)[::-1, ::-1] * 3):
+            assert_same(traced(np.ascontiguousarray(x), is_asked), fitted(x, is_asked))
+    assert "polyfit is not understood" in jit(fitted).explain(image(9, 8, dtype=np.float64), False)
 
 
 def test_what_fails_is_what_numpy_raises() -> None:
