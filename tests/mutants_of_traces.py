@@ -448,7 +448,12 @@ MUTANTS += mutants(
     "slinky/frontend/fancy_indexing.py",
     (ASSIGNING,),
     ("assigning at once: what others see", "or sys.getrefcount(cell.result) > _ALONE:", "or False:"),
-    ("assigning at once: whose array", "or not source.is_own or", "or"),
+    (
+        "assigning at once: whose array",
+        "or not source.is_own or",
+        "or",
+        "others are arguments, which are held elsewhere, copies, or read-only: then the function is called as it is",
+    ),
     (
         "assigning at once: traces that are kept",
         "is_kept = trace.is_free or not trace.reasons",

@@ -142,6 +142,19 @@ def test_elements_that_a_mask_has_chosen() -> None:
         assert_same(traced(x), f(x))
 
 
+def test_arguments_stay_as_they_are() -> None:
+    def f(x: Any) -> Any:
+        top = float(x.max())
+        x = x.copy()
+        x[np.nonzero(x > 0.5 * top)[0]] = top
+        return x
+
+    x = image(9, 8, dtype=np.float64)
+    before, expected = x.copy(), f(x)
+    assert_same(jit(f)(x), expected)
+    assert_same(x, before)
+
+
 def test_what_is_not_understood_is_computed_at_each_call() -> None:
     """Unless values were asked for before it."""
 
