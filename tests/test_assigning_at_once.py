@@ -169,6 +169,25 @@ def test_what_is_not_understood_is_computed_at_each_call() -> None:
     assert "polyfit is not understood" in jit(fitted).explain(image(9, 8, dtype=np.float64), False)
 
 
+def test_rows_of_what_is_not_understood_are_left_to_numpy() -> None:
+    """Each of them takes longer to trace than the one before, for what it takes is computed again."""
+
+    def winsorised(x: Any, columns: int) -> Any:
+        found = x.copy()
+        for k in range(columns):
+            found[found[:, k] < 0.2, k] = 0.2
+        return found
+
+    x = image(200, 60, dtype=np.float64) / 50
+    for columns, is_left in ((5, False), (12, True)):
+        traced = sl.jit(winsorised, native=False)
+        assert ("others that are not understood" in traced.explain(x, columns)) == is_left
+        assert_same(traced(x, columns), winsorised(x, columns))
+    whole = jit(winsorised)
+    assert_same(whole(x, 12), winsorised(x, 12))
+    assert "others that are not understood" not in whole.explain(x, 12)
+
+
 def test_what_fails_is_what_numpy_raises() -> None:
     """Errors are NumPy's, and what was written before stays."""
 

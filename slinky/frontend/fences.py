@@ -19,7 +19,7 @@ import numpy as np
 
 from slinky.frontend.arrays import LazyArray, is_traceable, made, placed, whole_result
 from slinky.frontend.given import lazy_arrays, trace_of
-from slinky.frontend.nodes import Array, View, copied, has_elements, inside, whole_view
+from slinky.frontend.nodes import Array, View, copied, has_elements, in_order, inside, whole_view
 from slinky.frontend.operations import Opaque
 from slinky.frontend.reals import known_reals
 from slinky.frontend.sizes import Size, known
@@ -67,6 +67,7 @@ def opaque(function: Callable[..., Any], given: Any, keywords: dict[str, Any]) -
     for array in arrays:
         for extent in array._shape:
             known(extent)
+    trace.ran_again(sum(type(node.operation) is Opaque for node in in_order([a._view.result for a in arrays])), name)
     may_fail = trace.is_free or bool(trace.donated)
     places, named = _as_they_are_now((given, keywords), trace)
     operation = Opaque(name, _Filled(name, function, places, named, may_fail), None)

@@ -62,6 +62,10 @@ MANY_OPERATIONS, LEAST_BYTES_OF_MANY = 1 << 10, 2_000_000
 """Nor are those of so many, whose results have fewer bytes in the mean: to trace an operation takes 0.2 ms, about what
 NumPy takes for it on such arrays."""
 
+MOST_COMPUTED_AGAIN = 40
+"""How many functions that are not understood are computed again while a function is traced, for others that take what
+they give: that is a row of nine. Little is left to gain then, and each one takes longer than the one before."""
+
 FOR_ONE_CALL = 2
 """Where it is traced at each call, they must have so many times as many, so that there is something to gain."""
 
@@ -112,7 +116,7 @@ class Trace:
         """Whether its function may be called as it is because that is faster."""
         self.is_abandoned_here = False
         """Whether that holds for arrays of these sizes alone: of larger ones, the function may be traced."""
-        self._operations = self._bytes = self._constants = 0
+        self._operations = self._bytes = self._constants = self._computed_again = 0
         self.ends = math.inf
         """When tracing takes too long, by the clock."""
         self.symbols: dict[Variable, tuple[Any, int]] = {}
@@ -359,6 +363,15 @@ class Trace:
         """Raise `NotFollowed` where no function may run whole: in code that is being followed."""
         if ATTEMPTS.depth:
             raise ATTEMPTS.refusal(name)
+
+    def ran_again(self, count: int, name: str) -> None:
+        """So many functions that are not understood were computed again, for another one.
+
+        Raises `Abandoned` where that comes to too much for a function that may be called as it is.
+        """
+        self._computed_again += count
+        if self.chooses and self._computed_again > MOST_COMPUTED_AGAIN:
+            raise self.abandon(f"{name} and others that are not understood, each of what the one before gave")
 
     def fence(self, name: str) -> None:
         """A function is not understood.
