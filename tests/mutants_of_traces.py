@@ -499,6 +499,6 @@ MUTANTS += mutants(
     "slinky/graph/copying.py",
     ("tests/test_assignments.py", "tests/test_copies.py"),
     ("copies: rows in between", "(numerator - wanted + (step - 1)) // step", "(numerator - wanted) // step"),
-    ("copies: which remainder", "return (numerator - wanted) // step, (numer", "return numerator // step, (numer"),
+    ("copies: which remainder", "return (numerator - wanted) // step, (", "return numerator // step, ("),
     ("copies: backwards", "first.append((above if factor > 0 else below, factor))", "first.append((above, factor))"),
 )
