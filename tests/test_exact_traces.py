@@ -92,7 +92,17 @@ def test_what_rounds_otherwise_is_one_piece_and_the_rest_is_cut() -> None:
     assert_bits(exact(x), smooth(x))
 
 
-@pytest.mark.parametrize("function", [lambda x: x.sum(axis=1), lambda x: (x * 2).mean(axis=-1), lambda x: np.sort(x.T)])
+@pytest.mark.parametrize("function", [
+    lambda x: x.sum(axis=1),
+    lambda x: (x * 2).mean(axis=-1),
+    lambda x: np.sort(x.T),
+    lambda x: x.sum(axis=0),
+    lambda x: np.add.reduce(x, axis=0),
+    lambda x: (x[1::3] * 2 + x[1::3].mean(axis=0)).var(axis=0),
+    lambda x: np.stack([x, x * 3, x - 1]).mean(axis=(0, 1)),
+    lambda x: np.stack([x, x * 3, x - 1], axis=1).std(axis=1),
+    lambda x: np.prod(x[:, ::2] / 64, axis=0),
+])  # fmt: skip
 def test_whole_axes_are_cut_along_the_others(function: Any) -> None:
     x = values(61, 40, dtype=np.float32)
     traced = jit(function, exact=True, machine=SMALL_CACHES)
@@ -102,9 +112,10 @@ def test_whole_axes_are_cut_along_the_others(function: Any) -> None:
 
 @pytest.mark.parametrize("function", [
     lambda x: np.linalg.norm(x, axis=0),
-    lambda x: x.sum(axis=0),
-    lambda x: np.add.reduce(x, axis=0),
+    lambda x: np.stack([x, x]).sum(axis=(0, 2)),
     lambda x: x.astype(np.float16).mean(axis=1),
+    lambda x: x.astype(np.complex64).sum(axis=0),
+    lambda x: x.sum(axis=0, dtype=np.float64),
     lambda x: x**3.5,
     lambda x: np.sinc(x),
 ])  # fmt: skip

@@ -463,8 +463,9 @@ NumPy adds the floats of an array in C order by halves of halves, of which slink
 that results have NumPy's bits, in whatever pieces; along first axes, it adds row after row, but where there is just one
 column. Which of the two it is depends on which axes have more than one element, so the trace of one column is another
 one, and pieces of one column are added as the array is that they are cut from. That holds for sums, products, means,
-variances and norms of floats in C order along any axis, and along several ones in Python plans; `exact=True` still runs
-as one piece all but those along the last axis and along all of them. With `where=`, pieces are of what stays alone, and
+variances and norms of floats in C order along any axis, and along several ones in Python plans; `exact=True` cuts those
+along the last axis, along all of them, and, of float32 and float64, along others where the last axis stays and has more
+elements than one; all else is one piece. With `where=`, pieces are of what stays alone, and
 NumPy reduces them: `np.mean(x, axis=0, where=x > 0)` makes its mask by the same pieces.
 """
 

@@ -26,6 +26,7 @@ from slinky.frontend.tables import (
     TABLE,
     TOLERANCE,
     NotUnderstoodError,
+    adds_rows,
     exactness_along,
     exactness_reduced,
     name_of,
@@ -95,6 +96,9 @@ def reduced(
     exactness = exactness_reduced(function, name, array.dtype, kind, removed == (rank - 1,) or len(removed) == rank)
     inner = range(min(removed), rank) if exactness != EXACT else ()
     wide = tuple(d for d in inner if d not in removed and not same(array._shape[d], 1))
+    is_plain = mask is None and array._view.is_turned_nowhere
+    if exactness == TOLERANCE and is_plain and rank - 1 in wide and adds_rows(name, array.dtype, kind):
+        exactness = ALONG
     operation = Along(name, called, removed, removed, tuple(sorted(keywords.items())), exactness, wide)
     (result,) = made(operation, views, [(shape, kind, not shape and not keepdims)], array._trace)
     found = placed(result, array._trace)

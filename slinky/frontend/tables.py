@@ -196,12 +196,21 @@ def exactness_reduced(
     function: Callable[..., Any], name: str, of: np.dtype[Any], into: np.dtype[Any], is_last: bool
 ) -> str:
     """How exactly a reduction of whole axes agrees where the others are cut: NumPy adds floats in an order that depends
-    on layout and shape, but for the last axis, and all axes, of arrays that it does not convert."""
+    on layout and shape, but for the last axis, and all axes, of arrays that it does not convert (see `adds_rows`)."""
     entry = TABLE.get(function)
     general = entry.exactness if entry is not None else EXACT if name in EXACT_REDUCTIONS else ALONG
     if general == EXACT or (of.kind in "biu" and into.kind in "biu"):
         return EXACT
     return ALONG if general == ALONG and is_last and of == into and of != np.float16 else TOLERANCE
+
+
+def adds_rows(name: str, of: np.dtype[Any], into: np.dtype[Any]) -> bool:
+    """Whether NumPy combines row after row where it reduces other axes than the last one, and that has more elements
+    than one: then it does so in whatever pieces. It converts nothing, and its loops give the same bits of all parts."""
+    return name in _OF_ROWS and of == into and of in (np.float32, np.float64)
+
+
+_OF_ROWS = frozenset({"sum", "prod", "mean", "var", "std", "add", "multiply"})
 
 
 def exactness_along(function: Callable[..., Any]) -> str:
