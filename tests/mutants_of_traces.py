@@ -502,3 +502,22 @@ MUTANTS += mutants(
     ("copies: which remainder", "return (numerator - wanted) // step, (", "return numerator // step, ("),
     ("copies: backwards", "first.append((above if factor > 0 else below, factor))", "first.append((above, factor))"),
 )
+MUTANTS += mutants(
+    "slinky/frontend/functions.py",
+    ("tests/test_exact_traces.py",),
+    ("rows: of one column", "is_plain and rank - 1 in wide and adds_rows(", "is_plain and adds_rows("),
+    ("rows: under a mask", "is_plain = mask is None and array._view", "is_plain = array._view"),
+    (
+        "rows: of turned arrays",
+        "is_plain = mask is None and array._view.is_turned_nowhere",
+        "is_plain = mask is None",
+        "what is turned is one piece for that already; this keeps it from being compared with NumPy",
+    ),
+)
+MUTANTS += mutants(
+    "slinky/frontend/tables.py",
+    ("tests/test_exact_traces.py",),
+    ("rows: of what is converted", "name in _OF_ROWS and of == into and of in", "name in _OF_ROWS and of in"),
+    ("rows: of complex numbers", " and of in (np.float32, np.float64)", ""),
+    ("rows: of other functions", "return name in _OF_ROWS and of == into", "return of == into"),
+)

@@ -116,6 +116,8 @@ def test_whole_axes_are_cut_along_the_others(function: Any) -> None:
     lambda x: x.astype(np.float16).mean(axis=1),
     lambda x: x.astype(np.complex64).sum(axis=0),
     lambda x: x.sum(axis=0, dtype=np.float64),
+    lambda x: x[::2, ::3, None].sum(axis=(0, 1)),
+    lambda x: np.sum(x, axis=0, where=x > 3),
     lambda x: x**3.5,
     lambda x: np.sinc(x),
 ])  # fmt: skip
