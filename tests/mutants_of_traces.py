@@ -490,8 +490,8 @@ MUTANTS += mutants(
     (SUSPECTED,),
     (
         "contests: the memory of the machine",
-        "if found is None and most <= SHARE_OF_MEMORY * memory_bytes():",
-        "if found is None:",
+        "if most > SHARE_OF_MEMORY * memory_bytes():",
+        "if False:",
     ),
     ("contests: what is said of trusted pieces", "is_large and not found.plain else found", "False else found"),
 )

@@ -15,8 +15,9 @@ import slinky as sl
 from slinky.frontend.abandoning import ATTEMPTS
 from slinky.frontend.arrays import LazyArray, placed
 from slinky.frontend.following import followed
+from slinky.frontend.free_traces import FREE
 from slinky.frontend.tables import NotUnderstoodError
-from slinky.frontend.tracing import FREE, Trace
+from slinky.frontend.tracing import Trace
 
 
 def argument(trace: Trace, array: Any) -> LazyArray:

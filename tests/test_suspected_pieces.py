@@ -114,6 +114,21 @@ def test_what_takes_much_of_the_memory_is_never_run_as_it_is(monkeypatch: pytest
     assert plain.calls == 0
 
 
+def test_nor_is_what_takes_more_than_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes from one power of two to the next go by one contest, as far as there is memory for them."""
+    monkeypatch.setattr(choosing, "MOST_BYTES", 3 * X.nbytes)
+    monkeypatch.setattr(choosing, "memory_bytes", lambda: 20 * X.nbytes)
+    monkeypatch.setattr(contests, "perf_counter", Clock([9.0, 8.0, 8.0, *[1.0] * 20]))
+    function, larger = jit(stencil), np.random.default_rng(0).random((500, 500))
+    for _ in range(5):
+        function(X)
+    plain = counted(function)
+    function(X)
+    assert plain.calls == 1
+    np.testing.assert_array_equal(function(larger), stencil(larger), strict=True)
+    assert plain.calls == 1
+
+
 def test_nothing_is_suspected_whose_bits_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "MOST_BYTES", 1)
     monkeypatch.setattr(contests, "perf_counter", Clock([9.0] * 20))

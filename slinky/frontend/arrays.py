@@ -21,6 +21,7 @@ import numpy as np
 
 from slinky.errors import TracingError, cited
 from slinky.frontend.assembling import Assembled, Part
+from slinky.frontend.free_traces import FREE
 from slinky.frontend.indexed import IndexedArray
 from slinky.frontend.nodes import (
     Array,
@@ -36,7 +37,7 @@ from slinky.frontend.nodes import (
     whole_view,
 )
 from slinky.frontend.sizes import expr_of, known
-from slinky.frontend.tracing import FREE, Trace, errors_now, may_change, values_of
+from slinky.frontend.tracing import Trace, errors_now, may_change, values_of
 from slinky.frontend.views import NotBasicIndexError, broadcast, indexed, is_place, sees_the_same, transposed
 from slinky.graph.buffers import LARGEST_RANK
 from slinky.ir.given import is_flag

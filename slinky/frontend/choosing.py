@@ -139,10 +139,11 @@ class Chooser:
         most = _most_bytes(traced, given.of)
         if most <= MOST_BYTES:
             return traced.contest(given.shapes, plan)
+        if most > SHARE_OF_MEMORY * memory_bytes():
+            return None
         found = traced.found_contest(given.shapes, plan, is_large=True)
-        if found is None and most <= SHARE_OF_MEMORY * memory_bytes():
-            predicted = self._estimate(None, traced, given.of)
-            found = None if predicted is None else traced.contest(given.shapes, plan, predicted.as_written)
+        if found is None and (predicted := self._estimate(None, traced, given.of)) is not None:
+            found = traced.contest(given.shapes, plan, predicted.as_written)
         return found
 
     def _found_contest(self, traced: Traced, given: Given, plan: Runs | None) -> Contest | None:

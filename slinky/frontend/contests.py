@@ -116,7 +116,7 @@ class Contest:
         if not self.plain:
             self.is_over = pieces <= limit
         else:
-            is_clear = not 1 / _CLEAR <= plain / pieces <= _CLEAR
+            is_clear = plain > _CLEAR * pieces or pieces > _CLEAR * plain
             self.is_over = is_clear or len(self.plain) >= _LARGE_ROUNDS
             self.is_lost = self.is_over and pieces > _AS_FAST * plain
 

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, placed
+from slinky.frontend.free_traces import FREE
 from slinky.frontend.nodes import Array, Node
 from slinky.frontend.reals import Real, now
-from slinky.frontend.tracing import FREE, Trace, computed
+from slinky.frontend.tracing import Trace, computed
 from slinky.frontend.views import seen
 
 

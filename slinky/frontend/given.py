@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from slinky.frontend.arrays import LazyArray, Value
+from slinky.frontend.free_traces import FREE
 from slinky.frontend.nodes import inside
 from slinky.frontend.tables import NotUnderstoodError
-from slinky.frontend.tracing import FREE, Trace
+from slinky.frontend.tracing import Trace
 
 
 def trace_of(given: Any) -> Trace:

@@ -1,7 +1,7 @@
 """What is known of a trace while it is made: what was asked of sizes, forced, fenced; and how values are computed.
 
 Idea. Lazy arrays belong to a trace. That of `sl.jit` ends when the function returns, and is kept if nothing happened
-that another call could do otherwise. `FREE` is that of `sl.lazy`, which never ends.
+that another call could do otherwise. That of `sl.lazy` never ends (`free_traces`).
 
 Invariant: a trace with a `reason` is used for one call only.
 """
@@ -39,7 +39,7 @@ from slinky.frontend.tables import ANY_PIECES, EXACT_PIECES
 from slinky.frontend.views import seen
 from slinky.ir.formulas import ERRORS
 from slinky.pipeline import Pipeline
-from slinky.symbolic.expressions import Condition, Expr, Variable, variable
+from slinky.symbolic.expressions import Expr, Variable, variable
 
 _serial = itertools.count()
 
@@ -405,39 +405,6 @@ def may_change(array: Array) -> bool:
     return base is not None and not isinstance(base, bytes)
 
 
-class FreeTrace(Trace):
-    """The trace of what `sl.lazy` makes: nothing is kept, so nothing is noted."""
-
-    def __init__(self) -> None:
-        super().__init__("lazy")
-        self.is_free = True
-        self.errors = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn", "call": None}
-        self.questions = _Unnoted()
-        self.symbols = _Nothing()
-
-
-class _Unnoted(Questions):
-    """Nobody needs to know what was asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.known = _Nothing()  # it would grow forever
-
-    def note(self, condition: Condition, answer: bool) -> None:
-        """Forget it."""
-
-    def unite(self, a: Expr, b: Expr) -> None:
-        """Forget it, too."""
-
-
-class _Nothing(dict[Any, Any]):
-    def __setitem__(self, key: object, value: object) -> None:
-        return None
-
-
-FREE = FreeTrace()
-
-
 # ----------------------------------------------------------------------------------------------------------------
 # Values
 # ----------------------------------------------------------------------------------------------------------------
@@ -613,10 +580,8 @@ def runs_by_pieces(nodes: Sequence[Node], smallest: int = SMALL_BYTES) -> bool:
 
 __all__ = [
     "ATTEMPTS",
-    "FREE",
     "PLANS",
     "Abandoned",
-    "FreeTrace",
     "NotFollowed",
     "Plans",
     "Trace",
